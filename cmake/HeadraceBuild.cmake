@@ -1,0 +1,72 @@
+# How every target of the tree is built: warnings, sanitizers, link order, one library and one test program per folder.
+add_library(headrace_flags INTERFACE)
+target_compile_options(headrace_flags INTERFACE -Wall -Wextra $<$<BOOL:${HEADRACE_WERROR}>:-Werror>)
+if(HEADRACE_SANITIZE)
+  target_compile_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE} -fno-omit-frame-pointer
+    $<$<BOOL:${HEADRACE_FUZZ}>:-fsanitize=fuzzer-no-link>)
+  target_link_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE})
+endif()
+if(HEADRACE_BUILD_TESTS)
+  target_compile_definitions(headrace_flags INTERFACE HEADRACE_FAIL_POINTS=1)
+endif()
+find_program(HEADRACE_MOLD mold)
+if(HEADRACE_MOLD)
+  target_link_options(headrace_flags INTERFACE -fuse-ld=mold)
+endif()
+
+# The pyarrow wheel's libparquet exports OpenSSL's symbols and its libarrow_compute re2's. Naming the system's own libraries first makes them
+# and gRPC bind to themselves; tests/link_order proves it (LD_DEBUG=bindings).
+set(HEADRACE_LINK_FIRST -Wl,--push-state,--no-as-needed -lssl -lcrypto -lre2 -Wl,--pop-state)
+add_library(headrace_link_first INTERFACE)
+target_link_options(headrace_link_first INTERFACE "LINKER:--push-state,--no-as-needed" "SHELL:-lssl -lcrypto -lre2" "LINKER:--pop-state")
+
+add_library(headrace_pch INTERFACE)
+set(HEADRACE_PCH <arrow/api.h> <chrono> <cstdint> <functional> <map> <memory> <mutex> <optional> <string> <string_view> <variant> <vector>)
+
+# headrace_folder(NAME [SOURCES_EXTRA ...] DEPENDS target... [TEST_DEPENDS target...])
+# makes the static library headrace_NAME of the folder's *.cc and, with tests, the program headrace_NAME_test of its *_test.cc.
+function(headrace_folder name)
+  cmake_parse_arguments(ARG "NO_PCH" "" "EXTRA;DEPENDS;TEST_DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|_main|_testing)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "(_test|_testing)\\.cc$")
+  if(NOT sources AND NOT ARG_EXTRA)
+    set(sources "${CMAKE_SOURCE_DIR}/cmake/empty.cc")
+  endif()
+  add_library(headrace_${name} STATIC ${sources} ${ARG_EXTRA})
+  target_include_directories(headrace_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
+  target_link_libraries(headrace_${name} PUBLIC headrace_flags headrace_link_first ${ARG_DEPENDS})
+  if(NOT ARG_NO_PCH)
+    target_precompile_headers(headrace_${name} PRIVATE ${HEADRACE_PCH})
+  endif()
+  if(HEADRACE_BUILD_TESTS AND tests)
+    add_executable(headrace_${name}_test ${tests})
+    target_link_libraries(headrace_${name}_test PRIVATE headrace_${name} ${ARG_TEST_DEPENDS} GTest::gmock GTest::gtest GTest::gtest_main)
+    target_precompile_headers(headrace_${name}_test PRIVATE ${HEADRACE_PCH} <gmock/gmock.h> <gtest/gtest.h>)
+    gtest_discover_tests(headrace_${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120 LABELS unit)
+  endif()
+endfunction()
+
+# headrace_proto(TARGET FILE...): a message library of our own .proto files, included as "headrace/folder/file.pb.h".
+function(headrace_proto target)
+  set(generated)
+  foreach(file ${ARGN})
+    file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}/src" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+    string(REGEX REPLACE "\\.proto$" "" stem "${relative}")
+    set(out "${CMAKE_BINARY_DIR}/generated/own/${stem}")
+    add_custom_command(
+      OUTPUT "${out}.pb.cc" "${out}.pb.h"
+      COMMAND ${CMAKE_COMMAND} -E make_directory "${CMAKE_BINARY_DIR}/generated/own"
+      COMMAND protobuf::protoc "-I${CMAKE_SOURCE_DIR}/src" "--cpp_out=${CMAKE_BINARY_DIR}/generated/own" "${CMAKE_SOURCE_DIR}/src/${relative}"
+      DEPENDS "${CMAKE_SOURCE_DIR}/src/${relative}" VERBATIM)
+    list(APPEND generated "${out}.pb.cc")
+  endforeach()
+  add_library(${target} STATIC ${generated})
+  target_include_directories(${target} SYSTEM PUBLIC "${CMAKE_BINARY_DIR}/generated/own")
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf headrace_link_first)
+  if(HEADRACE_SANITIZE)
+    target_link_libraries(${target} PUBLIC headrace_flags)
+    target_compile_options(${target} PRIVATE -w)
+  endif()
+endfunction()

@@ -1,0 +1,42 @@
+// Named steps at which a test may stop the process. Compiled in only with HEADRACE_BUILD_TESTS; otherwise FailPoint is nothing at all.
+#pragma once
+
+#include <string_view>
+
+#include <arrow/status.h>
+
+namespace headrace {
+
+#ifdef HEADRACE_FAIL_POINTS
+inline constexpr bool kFailPointsCompiled = true;
+/// Kills the process with SIGKILL when this is the armed step's n-th pass.
+void FailPoint(std::string_view name);
+#else
+inline constexpr bool kFailPointsCompiled = false;
+inline void FailPoint(std::string_view) {}
+#endif
+
+/// Arms one step: "NAME" or "NAME:N" (the N-th pass, from 1). An unknown name or a build without fail points is an error.
+arrow::Status ArmFailPoint(std::string_view spec);
+
+/// Every step there is, in the order a checkpointed job passes them.
+inline constexpr std::string_view kFailPoints[] = {
+    "job.created",                // configuration persisted, nothing planned
+    "job.planned",                // the source has planned (session created), nothing persisted of it
+    "job.prepared",               // the sink is prepared, the plan not yet persisted
+    "checkpoint.barrier",         // the barrier is in every queue, the ledger copied
+    "checkpoint.writer_prepared", // a writer has answered the barrier
+    "checkpoint.temp_written",    // state written under its temporary name
+    "checkpoint.renamed",         // state has its final name
+    "commit.before",              // state durable, nothing committed
+    "commit.item",                // one committable committed
+    "commit.after",               // all committed, not yet recorded
+    "commit.recorded",            // recorded, older checkpoint not yet removed
+    "file.temp_created",          // a sink's file exists under its temporary name
+    "file.renamed",               // a sink's file has its final name
+    "finish.before",              // last commit recorded, nothing finished
+    "finish.manifest_written",    // manifest has its final name
+    "finish.after",               // finished, not yet recorded
+};
+
+}  // namespace headrace

@@ -1,0 +1,55 @@
+// Splits, batches, and what a split reader answers. Plain values; a Split may be copied and persisted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <arrow/record_batch.h>
+
+#include "headrace/base/memory_budget.h"
+
+namespace headrace {
+
+/// A piece of a source, or what is left of it.
+struct Split {
+  std::string id{};            // unique in the job; far parts are parent/n; names nothing on disk
+  std::string descriptor{};    // source-owned, versioned bytes: stream name, key range ...
+  std::string position{};      // source-owned: rows delivered, last key ...; empty = from the start
+  std::string end_position{};  // exclusive bound, empty = none
+  double estimated_bytes = -1; // negative = unknown
+
+  bool operator==(const Split&) const = default;
+};
+
+/// Rows and the position of their split after them. `memory` is the part of the job's budget that the rows hold; whoever consumes the rows
+/// releases it.
+struct Batch {
+  std::shared_ptr<arrow::RecordBatch> rows;
+  std::string position;
+  MemoryReservation memory{};
+  int64_t wire_bytes = 0;  // bytes received for these rows, for the report
+};
+
+/// The split was cut in two: the near part goes on in this reader under a new descriptor, the far parts are new splits.
+struct Cut {
+  std::string near_descriptor;
+  std::vector<Split> far;
+};
+
+/// The split is finished.
+struct End {
+  std::vector<Split> successors;
+};
+
+using ReadResult = std::variant<Batch, Cut, End>;
+
+/// How far a reader is in its split.
+struct SplitProgress {
+  double fraction = 0;  // of the split, never goes down, 1 at its end
+  bool throttled = false;
+};
+
+}  // namespace headrace
