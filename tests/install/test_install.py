@@ -1,0 +1,85 @@
+"""An installed Headrace serves an outside project: through find_package and through pkg-config, each public header on its own."""
+
+import os
+import pathlib
+import shlex
+import subprocess
+
+import pytest
+
+from loader_bindings import bindings, clashes
+
+HERE = pathlib.Path(__file__).resolve().parent
+PUBLIC_FOLDERS = ["base", "types", "runtime", "bigquery", "files", "catalog"]
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=280, **options)
+    assert done.returncode == 0, f"{shlex.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(build_dir, tmp_path_factory):
+    path = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", build_dir, "--prefix", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sanitizer_flags(build_dir):
+    """A sanitized library needs its sanitizer in the program that uses it."""
+    for line in (build_dir / "CMakeCache.txt").read_text().splitlines():
+        if line.startswith("HEADRACE_SANITIZE:"):
+            value = line.partition("=")[2]
+            return [f"-fsanitize={value}"] if value else []
+    return []
+
+
+def check_output(output):
+    assert output.splitlines() == [
+        "projects/my-project/datasets/sales/tables/orders",
+        "INVALID_ARGUMENT is reported as an error of Headrace",
+    ]
+
+
+def test_what_is_installed(prefix):
+    include = prefix / "include" / "headrace"
+    assert sorted(path.name for path in include.iterdir()) == sorted(PUBLIC_FOLDERS)
+    headers = [path.relative_to(include).as_posix() for path in include.rglob("*") if path.is_file()]
+    assert "runtime/job.h" in headers and "bigquery/table_name.h" in headers
+    assert [name for name in headers if "internal" in name or "_test" in name or not name.endswith(".h")] == []
+    assert (prefix / "bin" / "headrace").exists()
+    run(prefix / "bin" / "headrace", "version")
+
+
+def test_the_library_exports_only_its_namespace(prefix):
+    (library,) = [path for path in (prefix / "lib").rglob("libheadrace.so.*.*.*")]
+    names = [line.split(maxsplit=2)[2] for line in run("nm", "-DC", "--defined-only", library).splitlines()]
+    assert any("headrace::bigquery::ParseTableName" in name for name in names)
+    assert [name for name in names if "headrace::" not in name] == []
+
+
+def test_find_package(prefix, tmp_path, sanitizer_flags):
+    units = tmp_path / "units"
+    units.mkdir()
+    include = prefix / "include"
+    for header in include.rglob("*.h"):
+        name = header.relative_to(include).as_posix()
+        (units / (name.replace("/", "__")[:-2] + ".cc")).write_text(f'#include "{name}"\n#include "{name}"\n')
+    run("cmake", "-S", HERE, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DHEADER_UNITS={units}",
+        "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", f"-DCMAKE_CXX_FLAGS={' '.join(sanitizer_flags)}")
+    run("cmake", "--build", tmp_path / "build")
+    check_output(run(tmp_path / "build" / "consumer"))
+    if not sanitizer_flags:
+        assert clashes(bindings(tmp_path / "build" / "consumer", tmp_path)) == []
+
+
+def test_pkg_config(prefix, tmp_path, sanitizer_flags):
+    (directory,) = {path.parent for path in prefix.rglob("headrace.pc")}
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(directory))
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "headrace", env=environment))
+    program = tmp_path / "consumer"
+    (library_dir,) = {path.parent for path in prefix.rglob("libheadrace.so")}
+    run("g++", HERE / "consumer.cc", "-o", program, *sanitizer_flags, *flags, f"-Wl,-rpath,{library_dir}")
+    check_output(run(program))
