@@ -1,0 +1,103 @@
+#include "headrace/types/schema.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "headrace/types/type_table.h"
+
+namespace headrace {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string Folded(std::string_view name) {
+  std::string folded(name);
+  std::transform(folded.begin(), folded.end(), folded.begin(), Lower);
+  return folded;
+}
+
+arrow::Status Wrong(const std::string& path, std::string message) {
+  return MakeError({.code = Code::kInvalidArgument, .reason = "INVALID_SCHEMA", .column = path}, std::move(message));
+}
+
+int64_t CharacterCount(std::string_view utf8) {
+  return std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+// Bounds of https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#parameterized_decimal_type
+arrow::Status CheckDecimal(const Field& field, const std::string& path) {
+  if (field.precision == 0 && field.scale == 0) return arrow::Status::OK();
+  const bool big = field.kind == TypeKind::kBigNumeric;
+  const int max_scale = big ? 38 : 9;
+  const int max_integer_digits = big ? 38 : 29;
+  const bool fits = field.scale >= 0 && field.scale <= max_scale && field.precision >= std::max(1, field.scale) &&
+                    field.precision - field.scale <= max_integer_digits;
+  if (fits) return arrow::Status::OK();
+  return Wrong(
+      path, fmt::format("column {}: {}({}, {}) is out of bounds: the scale is 0 to {}, the precision at least 1 and the scale, at most the "
+                        "scale plus {}",
+                        path, TypeName(field.kind), field.precision, field.scale, max_scale, max_integer_digits));
+}
+
+arrow::Status ValidateFields(const std::vector<Field>& fields, const std::string& parent, int depth);
+
+arrow::Status ValidateField(const Field& field, const std::string& path, int depth) {
+  const bool decimal = field.kind == TypeKind::kNumeric || field.kind == TypeKind::kBigNumeric;
+  if (decimal) {
+    ARROW_RETURN_NOT_OK(CheckDecimal(field, path));
+  } else if (field.precision != 0 || field.scale != 0) {
+    return Wrong(path, fmt::format("column {}: {} takes no precision or scale", path, TypeName(field.kind)));
+  }
+  const bool has_length = field.kind == TypeKind::kString || field.kind == TypeKind::kBytes;
+  if (field.max_length < 0 || (field.max_length > 0 && !has_length)) {
+    return Wrong(path, fmt::format("column {}: {} takes no maximum length of {}", path, TypeName(field.kind), field.max_length));
+  }
+  if (field.kind == TypeKind::kRange && field.range_element != TypeKind::kDate && field.range_element != TypeKind::kDatetime &&
+      field.range_element != TypeKind::kTimestamp) {
+    return Wrong(path, fmt::format("column {}: a RANGE is of DATE, DATETIME or TIMESTAMP, not of {}", path, TypeName(field.range_element)));
+  }
+  if (field.kind != TypeKind::kStruct) {
+    if (field.fields.empty()) return arrow::Status::OK();
+    return Wrong(path, fmt::format("column {}: {} has no fields", path, TypeName(field.kind)));
+  }
+  if (field.fields.empty()) return Wrong(path, fmt::format("column {}: a STRUCT needs at least one field", path));
+  if (depth >= kMaxNesting) {
+    return Wrong(path, fmt::format("column {}: more than {} STRUCTs inside each other", path, kMaxNesting));
+  }
+  return ValidateFields(field.fields, path, depth + 1);
+}
+
+arrow::Status ValidateFields(const std::vector<Field>& fields, const std::string& parent, int depth) {
+  std::set<std::string> names;
+  for (const Field& field : fields) {
+    std::string path = parent.empty() ? field.name : parent + "." + field.name;
+    if (field.name.empty()) return Wrong(path, fmt::format("a column {} has no name", parent.empty() ? "of the table" : "of " + parent));
+    if (CharacterCount(field.name) > kMaxColumnNameLength) {
+      return Wrong(path, fmt::format("column {}: a column name has at most {} characters", path, kMaxColumnNameLength));
+    }
+    if (!names.insert(Folded(field.name)).second) {
+      return Wrong(path, fmt::format("column {}: the name appears twice (upper and lower case are the same to BigQuery)", path));
+    }
+    ARROW_RETURN_NOT_OK(ValidateField(field, path, depth));
+  }
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
+bool SameColumnName(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+std::optional<size_t> FindField(const std::vector<Field>& fields, std::string_view name) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (SameColumnName(fields[i].name, name)) return i;
+  }
+  return std::nullopt;
+}
+
+arrow::Status ValidateSchema(const TableSchema& schema) { return ValidateFields(schema.fields, "", 0); }
+
+}  // namespace headrace
