@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# The tests.
+#   scripts/test.sh                    the short run, what CI runs: build, format, clang-tidy on changed files, unit tests, tests across folders
+#   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz; without PART the short run and then all of them
+#   scripts/test.sh -- NAME...         only these: a folder of src/headrace (its unit tests), or a path under tests/ (pytest)
+# Exit code 0 only when everything that ran passed. What is skipped is printed with its reason. Logs: build/PRESET/*.log
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# clang-tidy on changed files starts no file after this many seconds; `--all tidy` checks every file.
+tidy_seconds=600
+# Each fuzz target's run (`--all fuzz`).
+fuzz_seconds=120
+
+failed=()
+skipped=()
+say() { printf '\n== %s\n' "$*"; }
+skip() { skipped+=("$*"); printf '\nskipped: %s\n' "$*"; }
+finish() {
+  say "summary, $SECONDS s"
+  [ ${#skipped[@]} = 0 ] || printf 'skipped: %s\n' "${skipped[@]}"
+  if [ ${#failed[@]} = 0 ]; then echo "everything that ran passed"; exit 0; fi
+  printf 'failed: %s\n' "${failed[@]}"
+  exit 1
+}
+# step NAME COMMAND...: runs it, remembers a failure, goes on.
+step() {
+  local name=$1 start=$SECONDS result=ok
+  shift
+  say "$name"
+  "$@" || { failed+=("$name"); result=FAILED; }
+  printf -- '-- %s: %s, %d s\n' "$name" "$result" $((SECONDS - start))
+}
+# must NAME COMMAND...: the same, but the run ends when it fails.
+must() { local before=${#failed[@]}; step "$@"; [ ${#failed[@]} = "$before" ] || finish; }
+
+# Files of the tree and new ones, also before they are committed.
+tree_files() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ ! -e "$f" ] || echo "$f"; done; }
+
+check_format() { tree_files 'src/*.h' 'src/*.cc' 'tests/*.cc' 'fuzz/*.cc' 'fuzz/*.h' | xargs clang-format-19 --dry-run --Werror; }
+
+# Sources that changed since origin's main branch, or in the last commit when that is the same; a changed header stands for the source of its name.
+changed_sources() {
+  local base
+  base=$(git merge-base origin/main HEAD 2>/dev/null || true)
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=$(git rev-parse --verify --quiet HEAD~1 || git hash-object -t tree /dev/null); fi
+  { git diff --name-only "$base" -- src; git ls-files --others --exclude-standard -- src; } | sed -n 's/\.h$/.cc/; /\.cc$/p' | sort -u |
+    while read -r f; do [ ! -e "$f" ] || echo "$f"; done
+}
+check_tidy() {  # check_tidy SECONDS, files on standard input
+  local files
+  mapfile -t files
+  if [ ${#files[@]} = 0 ]; then echo "no file to check"; return; fi
+  build/venv/bin/python scripts/tidy.py build/release "$1" "${files[@]}"
+}
+
+# The sanitizers' settings for programs that pytest starts; ctest has its own from CMake (cmake/HeadraceBuild.cmake).
+sanitizer_settings() {
+  case $1 in
+    asan) echo "LSAN_OPTIONS=suppressions=$PWD/cmake/sanitizers/leak.supp:print_suppressions=0" ;;
+    tsan) echo "TSAN_OPTIONS=ignore_noninstrumented_modules=1" ;;
+    *) echo "HEADRACE_SANITIZER=none" ;;
+  esac
+}
+unit_tests() {  # unit_tests PRESET [CTEST-ARGUMENTS...]: prints ctest's closing lines, all of its output when a test failed
+  local preset=$1 log=build/$1/ctest.log
+  shift
+  if ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@" >"$log" 2>&1; then
+    sed -n '/tests passed/,$p' "$log"
+  else
+    grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed|^ +Start +[0-9]+:' "$log"
+    return 1
+  fi
+}
+crossing_tests() {  # crossing_tests PRESET PYTEST-ARGUMENTS...
+  local preset=$1
+  shift
+  env "$(sanitizer_settings "$preset")" HEADRACE_BUILD_DIR="build/$preset" build/venv/bin/python -m pytest -p no:cacheprovider --durations=5 "$@"
+}
+
+short_run() {
+  must "set-up" scripts/setup.sh
+  if command -v clang-format-19 >/dev/null; then step "format" check_format; else skip "format: there is no clang-format-19"; fi
+  must "build release" scripts/build.sh release
+  step "unit tests" unit_tests release
+  step "tests across folders" crossing_tests release -m "not long" tests
+  if command -v clang-tidy-19 >/dev/null; then
+    step "clang-tidy on changed files" check_tidy "$tidy_seconds" < <(changed_sources)
+  else
+    skip "clang-tidy: there is no clang-tidy-19"
+  fi
+}
+
+part_sanitize() {
+  local preset
+  for preset in asan tsan; do
+    step "build $preset" scripts/build.sh "$preset"
+    [[ " ${failed[*]-} " != *"build $preset"* ]] || continue
+    step "unit tests, $preset" unit_tests "$preset"
+    step "tests across folders, $preset" crossing_tests "$preset" -m "not long" tests
+  done
+}
+part_tidy() {
+  must "build release" scripts/build.sh release
+  step "clang-tidy on every file" check_tidy 1000000 < <(tree_files 'src/*.cc' 'tests/*.cc')
+}
+part_long() {
+  must "build release" scripts/build.sh release
+  step "long tests" crossing_tests release -m long tests
+}
+part_fuzz() {
+  must "build fuzz" scripts/build.sh fuzz
+  local target name
+  for target in build/fuzz/bin/fuzz_*; do
+    name=$(basename "$target")
+    step "$name for $fuzz_seconds s" scripts/fuzz.sh "$name" "$fuzz_seconds"
+  done
+}
+
+all_parts=(sanitize tidy long fuzz)
+case ${1:-} in
+  "") short_run ;;
+  --all)
+    shift
+    for part in "$@"; do
+      [[ " ${all_parts[*]} " == *" $part "* ]] || { echo "scripts/test.sh: there is no part '$part'; the parts are: ${all_parts[*]}" >&2; exit 2; }
+    done
+    if [ $# = 0 ]; then
+      short_run
+      set -- "${all_parts[@]}"
+    else
+      must "set-up" scripts/setup.sh
+    fi
+    for part in "$@"; do "part_$part"; done
+    ;;
+  --)
+    shift
+    [ $# -gt 0 ] || { echo "scripts/test.sh -- NAME...: a folder of src/headrace or a path under tests/" >&2; exit 2; }
+    for name in "$@"; do
+      if [ -d "src/headrace/$name" ]; then
+        must "build $name" scripts/build.sh release "headrace_${name}_test"
+        step "unit tests of $name" "build/release/bin/headrace_${name}_test" --gtest_brief=1
+      elif [ -e "${name%%::*}" ]; then
+        must "build release" scripts/build.sh release
+        step "$name" crossing_tests release "$name"
+      else
+        echo "scripts/test.sh: '$name' is neither a folder of src/headrace nor a path under tests/" >&2
+        exit 2
+      fi
+    done
+    ;;
+  *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
+finish
