@@ -57,9 +57,9 @@ check_tidy() {  # check_tidy SECONDS, files on standard input
 # The sanitizers' settings for programs that pytest starts; ctest has its own from CMake (cmake/HeadraceBuild.cmake).
 sanitizer_settings() {
   case $1 in
-    asan) echo "LSAN_OPTIONS=suppressions=$PWD/cmake/sanitizers/leak.supp:print_suppressions=0" ;;
-    tsan) echo "TSAN_OPTIONS=ignore_noninstrumented_modules=1" ;;
-    *) echo "HEADRACE_SANITIZER=none" ;;
+    asan) echo "HEADRACE_TEST_BUILD=SANITIZED LSAN_OPTIONS=suppressions=$PWD/cmake/sanitizers/leak.supp:print_suppressions=0" ;;
+    tsan) echo "HEADRACE_TEST_BUILD=SANITIZED TSAN_OPTIONS=ignore_noninstrumented_modules=1" ;;
+    *) echo "HEADRACE_TEST_BUILD=plain" ;;
   esac
 }
 unit_tests() {  # unit_tests PRESET [CTEST-ARGUMENTS...]: prints ctest's closing lines, all of its output when a test failed
@@ -75,7 +75,8 @@ unit_tests() {  # unit_tests PRESET [CTEST-ARGUMENTS...]: prints ctest's closing
 crossing_tests() {  # crossing_tests PRESET PYTEST-ARGUMENTS...
   local preset=$1
   shift
-  env "$(sanitizer_settings "$preset")" HEADRACE_BUILD_DIR="build/$preset" build/venv/bin/python -m pytest -p no:cacheprovider --durations=5 "$@"
+  # shellcheck disable=SC2046  # one word a setting
+  env $(sanitizer_settings "$preset") HEADRACE_BUILD_DIR="build/$preset" build/venv/bin/python -m pytest -p no:cacheprovider --durations=5 "$@"
 }
 
 short_run() {
