@@ -9,6 +9,7 @@
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,11 +21,17 @@ namespace {
 // Armed once, before any thread starts; read without a lock afterwards.
 std::string armed_name;
 std::atomic<int64_t> passes_left{0};
+#ifdef HEADRACE_FAIL_POINTS
+std::function<void(std::string_view)> pass_handler;
+#endif
 
 }  // namespace
 
 #ifdef HEADRACE_FAIL_POINTS
+void SetFailPointHandler(std::function<void(std::string_view)> handler) { pass_handler = std::move(handler); }
+
 void FailPoint(std::string_view name) {
+  if (pass_handler) pass_handler(name);
   if (armed_name.empty() || name != armed_name) return;
   if (passes_left.fetch_sub(1) == 1) kill(getpid(), SIGKILL);
 }

@@ -1,6 +1,7 @@
 // Named steps at which a test may stop the process. Compiled in only with HEADRACE_BUILD_TESTS; otherwise FailPoint is nothing at all.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include <arrow/status.h>
@@ -9,6 +10,9 @@ namespace headrace {
 
 #ifdef HEADRACE_FAIL_POINTS
 inline constexpr bool kFailPointsCompiled = true;
+/// Calls `handler` at every pass of every step instead, for tests that play the death of a process inside of theirs; null ends that. Set while
+/// no job runs.
+void SetFailPointHandler(std::function<void(std::string_view)> handler);
 /// Kills the process with SIGKILL when this is the armed step's n-th pass.
 void FailPoint(std::string_view name);
 #else

@@ -24,16 +24,16 @@ namespace headrace {
 
 struct JobOptions {
   std::string job_name{};
-  int readers = 0;                              // 0 = one per split, at most 2 x cores and 16
-  int writers = 0;                              // 0 = one per core, at most what the sink takes and the number of readers
-  int64_t memory_limit = int64_t{512} << 20;    // bytes held on the way, see docs/guarantees.md
-  std::string checkpoint{};                     // directory; empty = no checkpoints: all or nothing at the end
+  int readers = 0;                            // 0 = one per split, at most 2 x cores and 16
+  int writers = 0;                            // 0 = one per core, at most what the sink takes and the number of readers
+  int64_t memory_limit = int64_t{512} << 20;  // bytes held on the way, see docs/guarantees.md
+  std::string checkpoint{};                   // directory; empty = no checkpoints: all or nothing at the end
   std::chrono::milliseconds checkpoint_interval{60'000};
-  int restart_attempts = 0;                     // failures after which the job re-opens from its last checkpoint; needs `checkpoint`
+  int restart_attempts = 0;  // failures after which the job re-opens from its last checkpoint; needs `checkpoint`
   std::chrono::milliseconds restart_delay{1'000};
-  double max_rows_per_second = 0;               // 0 = not slowed; token bucket over the whole job
-  double max_bytes_per_second = 0;              // of Arrow buffers
-  bool ordered = false;                         // one reader, one writer
+  double max_rows_per_second = 0;   // 0 = not slowed; token bucket over the whole job
+  double max_bytes_per_second = 0;  // of Arrow buffers
+  bool ordered = false;             // one reader, one writer
   /// Persisted as it is and given back by ReadJobConfiguration. No secrets.
   std::map<std::string, std::string> configuration{};
 };
@@ -57,16 +57,18 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  /// A new job. With a checkpoint directory: takes its lock; ALREADY_EXISTS when it holds a job's checkpoints already. Checks the options and
-  /// (Sink::Check) the target; contacts no service.
-  static arrow::Result<std::unique_ptr<Job>> Make(std::shared_ptr<const Source> source, std::shared_ptr<const Sink> sink, JobOptions options,
-                                                  JobEnvironment environment = {});
-  /// Goes on from the newest checkpoint in options.checkpoint, under its lock. UNAVAILABLE (reason LOCKED) when another process has it, DATA_LOSS
-  /// when the newest checkpoint cannot be read: an older one is never taken in its place, since its rows may already be committed.
-  static arrow::Result<std::unique_ptr<Job>> Restore(std::shared_ptr<const Source> source, std::shared_ptr<const Sink> sink, JobOptions options,
-                                                     JobEnvironment environment = {});
+  /// A new job. With a checkpoint directory: takes its lock; ALREADY_EXISTS when it holds a job's checkpoints already. Checks the options
+  /// and (Sink::Check) the target; contacts no service.
+  static arrow::Result<std::unique_ptr<Job>> Make(std::shared_ptr<const Source> source, std::shared_ptr<const Sink> sink,
+                                                  JobOptions options, JobEnvironment environment = {});
+  /// Goes on from the newest checkpoint in options.checkpoint, under its lock. UNAVAILABLE (reason LOCKED) when another process has it,
+  /// DATA_LOSS when the newest checkpoint cannot be read: an older one is never taken in its place, since its rows may already be
+  /// committed.
+  static arrow::Result<std::unique_ptr<Job>> Restore(std::shared_ptr<const Source> source, std::shared_ptr<const Sink> sink,
+                                                     JobOptions options, JobEnvironment environment = {});
 
-  /// Runs until the source ends, a stop, or the first error, which stops everything within ten seconds; later errors are attached to its text.
+  /// Runs until the source ends, a stop, or the first error, which stops everything within ten seconds; later errors are attached to its
+  /// text.
   virtual arrow::Result<JobResult> Run() = 0;
   /// Takes a last checkpoint and ends with kStoppedAtCheckpoint; without a checkpoint directory the same as StopNow.
   virtual void StopAtCheckpoint() = 0;

@@ -8,8 +8,8 @@
 namespace headrace {
 
 struct Dataset {
-  std::string namespace_name{};  // "bigquery", "bigtable", "file"
-  std::string name{};            // "project.dataset.table", an absolute path ...
+  std::string namespace_name{};                                        // "bigquery", "bigtable", "file"
+  std::string name{};                                                  // "project.dataset.table", an absolute path ...
   std::map<std::string, std::map<std::string, std::string>> facets{};  // "gcp" -> {type, project, dataset, table}
 };
 

@@ -1,9 +1,11 @@
-// What an engine needs to write to: a Sink prepares once, writes through SinkWriters, makes rows visible through a Committer, finishes once.
+// What an engine needs to write to: a Sink prepares once, writes through SinkWriters, makes rows visible through a Committer, finishes
+// once.
 //
 // Exactly once is made of three things: committables are persisted before they are committed, Commit of the same committable twice is one
 // effect, and whatever no checkpoint names is removed on restore.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,11 +17,11 @@
 namespace headrace {
 
 struct SinkContext : JobContext {
-  std::string run_id{};          // eight lower-case hexadecimal digits, drawn once per job and persisted: the TAG of files
-  int writer_index = 0;          // of CreateWriter / RestoreWriter: 0 .. writers-1
-  int64_t writer_memory = 0;     // bytes a writer may hold on top of the batch it is given
-  bool checkpointed = false;     // the job takes checkpoints: a writer will be asked to prepare more than once
-  uint64_t first_checkpoint = 1; // number of the first checkpoint this run of the job will take (names of new files follow from it)
+  std::string run_id{};           // eight lower-case hexadecimal digits, drawn once per job and persisted: the TAG of files
+  int writer_index = 0;           // of CreateWriter / RestoreWriter: 0 .. writers-1
+  int64_t writer_memory = 0;      // bytes a writer may hold on top of the batch it is given
+  bool checkpointed = false;      // the job takes checkpoints: a writer will be asked to prepare more than once
+  uint64_t first_checkpoint = 1;  // number of the first checkpoint this run of the job will take (names of new files follow from it)
 };
 
 /// What must be committed to make rows visible: sink-owned, versioned bytes.
@@ -46,6 +48,11 @@ class SinkWriter {
   virtual arrow::Result<std::string> Snapshot(uint64_t checkpoint) = 0;
   /// Rows put into the sink but rejected by it, so far in this run.
   virtual int64_t rejected() const { return 0; }
+  /// Rows acknowledged by the sink so far in this run; after Flush, written + rejected must be every row given to Write, or the job fails.
+  /// Negative = this writer does not count them.
+  virtual int64_t written() const { return -1; }
+  /// Bytes sent or written so far in this run, for the report.
+  virtual int64_t bytes_written() const { return 0; }
   /// Gives up: releases resources quickly, leaves what a checkpoint names.
   virtual void Abort() = 0;
 };
@@ -54,7 +61,7 @@ class SinkWriter {
 class Committer {
  public:
   virtual ~Committer() = default;
-  /// One result per committable, in order.
+  /// One result per committable, in order. Passes the fail point "commit.item" after each one that it committed.
   virtual std::vector<CommitResult> Commit(const std::vector<Committable>& committables) = 0;
 };
 
@@ -68,8 +75,8 @@ class Sink {
   virtual arrow::Status SupportsCheckpoints() const { return arrow::Status::OK(); }
   /// Cheap checks before anything long starts: target exists, no permission. Changes nothing.
   virtual arrow::Status Check(const SinkContext& context) const = 0;
-  /// Once, before any row: checks, creates, names. Answers the job state, which is persisted. Called again with the same run id when a process
-  /// died before the state was persisted.
+  /// Once, before any row: checks, creates, names. Answers the job state, which is persisted. Called again with the same run id when a
+  /// process died before the state was persisted.
   virtual arrow::Result<std::string> Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const = 0;
   virtual arrow::Result<std::unique_ptr<SinkWriter>> CreateWriter(const SinkContext& context, std::string_view job_state,
                                                                   const std::shared_ptr<arrow::Schema>& schema) const = 0;
@@ -78,10 +85,12 @@ class Sink {
                                                                    const std::shared_ptr<arrow::Schema>& schema,
                                                                    const std::vector<std::string>& states) const = 0;
   virtual arrow::Result<std::unique_ptr<Committer>> CreateCommitter(const SinkContext& context, std::string_view job_state) const = 0;
-  /// Once per restore, after the checkpoint's committables were committed again and before any writer is made: removes everything of this job
-  /// that the checkpoint does not name. `writer_states` are all of the checkpoint's.
+  /// Once per restore, after the checkpoint's committables were committed again and before any writer is made: removes everything of this
+  /// job that the checkpoint does not name. `writer_states` are all of the checkpoint's.
   virtual arrow::Status RemoveOrphans(const SinkContext& context, std::string_view job_state,
                                       const std::vector<std::string>& writer_states) const = 0;
+  /// What the report should say of the sink: where the data are, when they become visible.
+  virtual std::map<std::string, std::string> facts(std::string_view /*job_state*/) const { return {}; }
   /// Once, after the last commit: manifest, clean-up of the old target. Idempotent. `writer_states` are those of the last checkpoint.
   virtual arrow::Status Finish(const SinkContext& context, std::string_view job_state, const std::shared_ptr<arrow::Schema>& schema,
                                const std::vector<std::string>& writer_states, const Report& report) const = 0;

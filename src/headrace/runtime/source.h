@@ -3,6 +3,7 @@
 // A Source knows nothing of threads, queues or checkpoint files; the local Job and other engines drive it through these interfaces.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,16 +30,16 @@ struct JobContext {
   Random* random = SystemRandom();
   FileSystem* files = LocalFileSystem();
   Logger* logger = NullLogger();
-  MetricRegistry* metrics = nullptr;   // never null when an engine made the context
-  MemoryBudget* memory = nullptr;      // never null when an engine made the context
+  MetricRegistry* metrics = nullptr;  // never null when an engine made the context
+  MemoryBudget* memory = nullptr;     // never null when an engine made the context
 };
 
 /// Reads one split. One thread calls Next and PositionAt; Cancel, RequestCut and Progress may come from any thread.
 class SplitReader {
  public:
   virtual ~SplitReader() = default;
-  /// The next rows, a cut, or the end, in that order; the caller applies the answer before it calls again. Cancelled after Cancel, never End.
-  /// After End or an error it is not called again.
+  /// The next rows, a cut, or the end, in that order; the caller applies the answer before it calls again. Cancelled after Cancel, never
+  /// End. After End or an error it is not called again.
   virtual arrow::Result<ReadResult> Next() = 0;
   /// Asks for a cut of `fraction` of what is left; the answer, if any, is a Cut from Next. 0 = cut after the last batch handed over.
   virtual void RequestCut(double fraction) = 0;
@@ -54,8 +55,8 @@ struct NextSplit {
   Split split{};
 };
 
-/// Plans a source and hands out its splits. Start may take long and talks to the service; Cancel may come from any thread at any time. After
-/// Start all other functions only work on memory, never block, and are called under the engine's ledger lock.
+/// Plans a source and hands out its splits. Start may take long and talks to the service; Cancel may come from any thread at any time.
+/// After Start all other functions only work on memory, never block, and are called under the engine's ledger lock.
 class SplitEnumerator {
  public:
   virtual ~SplitEnumerator() = default;
@@ -63,14 +64,17 @@ class SplitEnumerator {
   virtual arrow::Status Start() = 0;
   /// Known after Start or restore, before any batch; kept in the snapshot.
   virtual std::shared_ptr<arrow::Schema> schema() const = 0;
+  /// kNoneEver is an answer for now as well: splits that are added later are handed out.
   virtual arrow::Result<NextSplit> Next() = 0;
-  /// To the end of the queue, in the given order.
+  /// Splits given back by a reader or cut off from one: to the end of the queue, in the given order.
   virtual void AddSplitsBack(std::vector<Split> splits) = 0;
   virtual void AddSuccessors(std::vector<Split> splits) = 0;
   /// How many splits Next would still answer with kSplit.
   virtual int64_t queued() const = 0;
   /// The service's estimate of all rows at plan time; negative = unknown. Only for progress and warnings.
   virtual int64_t estimated_rows() const { return -1; }
+  /// What the report should say of the plan: session, snapshot time ... No secrets.
+  virtual std::map<std::string, std::string> facts() const { return {}; }
   virtual std::string Snapshot() const = 0;
   /// Ends a plan in progress: Start then answers Cancelled.
   virtual void Cancel() = 0;

@@ -15,11 +15,11 @@ namespace headrace {
 
 /// A piece of a source, or what is left of it.
 struct Split {
-  std::string id{};            // unique in the job; far parts are parent/n; names nothing on disk
-  std::string descriptor{};    // source-owned, versioned bytes: stream name, key range ...
-  std::string position{};      // source-owned: rows delivered, last key ...; empty = from the start
-  std::string end_position{};  // exclusive bound, empty = none
-  double estimated_bytes = -1; // negative = unknown
+  std::string id{};             // unique in the job; far parts are parent/n; names nothing on disk
+  std::string descriptor{};     // source-owned, versioned bytes: stream name, key range ...
+  std::string position{};       // source-owned: rows delivered, last key ...; empty = from the start
+  std::string end_position{};   // exclusive bound, empty = none
+  double estimated_bytes = -1;  // negative = unknown
 
   bool operator==(const Split&) const = default;
 };

@@ -1,0 +1,22 @@
+// Which options a job takes, and how many readers and writers it runs.
+#pragma once
+
+#include <string>
+
+#include "headrace/runtime/job.h"
+
+namespace headrace {
+
+/// Refuses by name what is out of range, does not apply, or the source or sink cannot do.
+arrow::Status CheckJobOptions(const JobOptions& options, const Source& source, const Sink& sink);
+
+struct Parallelism {
+  int readers = 1;  // 0 = there is nothing to read
+  int writers = 1;
+  std::string warning{};  // empty = none
+};
+
+/// `splits`: those that may be read side by side now. A continuous source may have more later.
+Parallelism ChooseParallelism(const JobOptions& options, int64_t splits, Boundedness boundedness, int max_writers, int cores);
+
+}  // namespace headrace

@@ -1,0 +1,178 @@
+#include "headrace/runtime/internal/local_job.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/base/fail_point.h"
+
+namespace headrace {
+namespace {
+
+/// The most memory that the process ever had resident (VmHWM of /proc/self/status), 0 where the kernel does not say.
+int64_t PeakResidentBytes() {
+  constexpr int64_t kMostBytes = 1 << 20;
+  auto text = LocalFileSystem()->ReadAll("/proc/self/status", kMostBytes);
+  if (!text.ok()) return 0;
+  constexpr std::string_view kField = "VmHWM:";
+  auto at = text->find(kField);
+  if (at == std::string::npos) return 0;
+  at = text->find_first_of("0123456789", at);
+  if (at == std::string::npos) return 0;
+  int64_t kibibytes = 0;
+  std::from_chars(text->data() + at, text->data() + text->size(), kibibytes);
+  return kibibytes * 1024;
+}
+
+}  // namespace
+
+LocalJob::LocalJob(std::shared_ptr<const Source> source, std::shared_ptr<const Sink> sink, JobOptions options, JobEnvironment environment,
+                   std::unique_ptr<CheckpointStore> store, StoredCheckpoint start, bool restored)
+    : source_(std::move(source)),
+      sink_(std::move(sink)),
+      store_(std::move(store)),
+      memory_(options.memory_limit - options.memory_limit / 4),  // the other quarter is the writers': see JobRun::OpenWriters
+      rate_(environment.clock, options.max_rows_per_second, options.max_bytes_per_second),
+      restarts_(options.restart_attempts),
+      current_(std::move(start)),
+      restored_(restored),
+      resumed_(restored) {
+  parts_ = {.source = source_.get(),
+            .sink = sink_.get(),
+            .options = std::move(options),
+            .environment = environment,
+            .store = store_.get(),
+            .metrics = &metrics_,
+            .memory = &memory_,
+            .rate = &rate_,
+            .restarts = &restarts_,
+            .restarts_before = current_.state.report.restarts,
+            .stop_at_checkpoint = stop_at_checkpoint_.get_token(),
+            .stop_now = stop_now_.get_token()};
+}
+
+arrow::Status LocalJob::CheckTarget() const { return sink_->Check(MakeSinkContext(parts_, current_.state)); }
+
+void LocalJob::StopAtCheckpoint() {
+  if (store_ == nullptr) {
+    stop_now_.request_stop();
+  } else {
+    stop_at_checkpoint_.request_stop();
+  }
+}
+
+void LocalJob::StopNow() { stop_now_.request_stop(); }
+
+Progress LocalJob::progress() const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (active_ == nullptr) return last_progress_;
+  Progress now;
+  active_->Look(&now);
+  // A restart goes back to the last checkpoint; what was shown does not.
+  now.fraction = std::max(now.fraction, last_progress_.fraction);
+  now.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
+  return last_progress_ = now;
+}
+
+arrow::Result<JobResult> LocalJob::Run() {
+  if (std::exchange(ran_, true)) return arrow::Status::Invalid("a job runs once; make another one");
+  started_ = parts_.environment.clock->Monotonic();
+  if (current_.finished) {
+    current_.state.report.warnings.push_back(
+        fmt::format("this job was finished already, by checkpoint {}: there was nothing left to do", current_.state.checkpoint));
+    return MakeResult(JobEnd::kDone);
+  }
+  auto result = RunUntilDone();
+  if (result.ok() || !stop_now_.stop_requested()) return result;
+  return MakeError({.code = Code::kCancelled, .resource = "job", .reason = "STOPPED"}, result.status().message());
+}
+
+arrow::Result<JobResult> LocalJob::RunUntilDone() {
+  if (store_ != nullptr) {
+    ARROW_RETURN_NOT_OK(store_->RemoveLeftovers());
+    if (!restored_) ARROW_RETURN_NOT_OK(store_->Write(current_.state));
+    FailPoint("job.created");
+  }
+  while (true) {
+    auto end = RunOnce();
+    if (end.ok()) return MakeResult(*end);
+    ARROW_ASSIGN_OR_RAISE(bool again, PrepareRestart(end.status()));
+    if (!again) return end.status();
+  }
+}
+
+arrow::Result<JobEnd> LocalJob::RunOnce() {
+  JobRun run(parts_, current_, restored_);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    active_ = &run;
+  }
+  auto end = run.Execute();
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    double shown = last_progress_.fraction;
+    last_progress_ = {};
+    run.Look(&last_progress_);
+    last_progress_.fraction = end.ok() && *end == JobEnd::kDone ? 1 : std::max(shown, last_progress_.fraction);
+    last_progress_.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
+    active_ = nullptr;
+  }
+  current_.state = run.state();
+  if (!end.ok()) return Fail(run, end.status());
+  return end;
+}
+
+arrow::Status LocalJob::Fail(const JobRun& run, arrow::Status error) {
+  bool stopped = stopping() && CodeOf(error) == Code::kCancelled;
+  if (run.must_abandon()) {
+    if (run.commit_begun()) {
+      error =
+          WithContext(error,
+                      "the rows were being made visible when the job failed, and it is not clear which of them are; without a checkpoint "
+                      "directory a rerun may double them");
+    }
+    auto abandoned = sink_->Abandon(MakeSinkContext(parts_, current_.state), current_.state.sink_state);
+    if (!abandoned.ok()) error = error.WithMessage(fmt::format("{}; then: {}", error.message(), abandoned.message()));
+  }
+  // A job that failed before it planned left nothing behind: the corrected command may use the same directory.
+  const ErrorInfo* info = GetErrorInfo(error);
+  bool may_pass = info != nullptr && info->retryable;
+  if (store_ != nullptr && !stopped && !restored_ && !current_.state.planned && !run.prepare_called() && !may_pass &&
+      restarts_.left() == 0) {
+    auto removed = store_->RemoveUnplanned();
+    if (!removed.ok()) error = error.WithMessage(fmt::format("{}; then: {}", error.message(), removed.message()));
+  }
+  return error;
+}
+
+arrow::Result<bool> LocalJob::PrepareRestart(const arrow::Status& error) {
+  if (store_ == nullptr || stopping() || !restarts_.Take()) return false;
+  auto* environment = &parts_.environment;
+  environment->logger->Log(LogLevel::kWarning, fmt::format("the job is opened again from its last checkpoint in {} ms after: {}",
+                                                           parts_.options.restart_delay.count(), error.message()));
+  if (!environment->clock->SleepFor(parts_.options.restart_delay, stop_now_.get_token())) return false;
+  // Read again from the disk: a write that failed may still have left its file, and then that file is the newest.
+  auto newest = store_->Newest();
+  if (newest.ok() && !*newest) newest = arrow::Status::IOError("the checkpoint is gone");
+  if (!newest.ok()) return error.WithMessage(fmt::format("{}; then: {}", error.message(), newest.status().message()));
+  current_ = std::move(**newest);
+  restored_ = true;
+  ARROW_RETURN_NOT_OK(store_->RemoveLeftovers());
+  return true;
+}
+
+JobResult LocalJob::MakeResult(JobEnd end) const {
+  JobResult result{.end = end, .report = ReportOf(current_.state)};
+  auto& report = result.report;
+  report.restarts = parts_.restarts_before + restarts_.used();
+  report.resumed = resumed_;
+  report.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
+  report.peak_budget_bytes = memory_.peak();
+  report.peak_resident_bytes = PeakResidentBytes();
+  report.counters = metrics_.Snapshot();
+  return result;
+}
+
+}  // namespace headrace

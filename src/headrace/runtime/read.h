@@ -1,0 +1,29 @@
+// Reads a whole bounded source as a stream of record batches, without a sink and without checkpoints.
+//
+// Read plans, starts reader threads and returns; the reader that it returns is used by one thread at a time. Destroying or closing it
+// cancels the threads and waits for them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <arrow/record_batch.h>
+
+#include "headrace/runtime/source.h"
+
+namespace headrace {
+
+struct ReadOptions {
+  std::string job_name{};
+  int readers = 0;                            // 0 = one per split, at most 4
+  int64_t memory_limit = int64_t{256} << 20;  // bytes received, decoded or queued; a batch leaves the budget when it is handed out
+  bool ordered = false;                       // splits one after the other, in the order of the plan
+  /// Lent by the caller; `memory` and `metrics` are replaced by the reader's own when null.
+  JobContext context{};
+};
+
+/// Plans the source (which may take long) and reads it. A continuous source is refused.
+arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Read(std::shared_ptr<const Source> source, ReadOptions options);
+
+}  // namespace headrace
