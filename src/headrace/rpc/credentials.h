@@ -21,8 +21,9 @@ struct Credentials {
   bool operator==(const Credentials&) const = default;
 };
 
-/// The option `credentials`: "none", "adc", "token:ENV_NAME", or the path of a service-account key file. Empty: none for a plaintext endpoint,
-/// else adc. Anything but "none" beside a plaintext endpoint is refused; kinds that are not built are refused by name. Reads nothing.
+/// The option `credentials`: "none", "adc", "token:ENV_NAME", or the path of a service-account key file. Empty: none for a plaintext
+/// endpoint, else adc. Anything but "none" beside a plaintext endpoint is refused; kinds that are not built are refused by name. Reads
+/// nothing.
 arrow::Result<Credentials> ParseCredentials(std::string_view value, const Endpoint& endpoint);
 
 /// The text of a service-account key file, checked to be one. Other kinds of file are refused by name.

@@ -14,8 +14,8 @@ namespace headrace::rpc {
 struct Endpoint {
   std::string host{};
   uint16_t port = 443;
-  bool plaintext = false;     // no TLS and no credentials: an emulator
-  std::string given_by{};     // the option or environment variable that named it; empty = the service's own host
+  bool plaintext = false;  // no TLS and no credentials: an emulator
+  std::string given_by{};  // the option or environment variable that named it; empty = the service's own host
 
   /// "host:port" as gRPC takes it.
   std::string target() const;

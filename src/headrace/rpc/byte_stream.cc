@@ -1,0 +1,181 @@
+#include "headrace/rpc/byte_stream.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <grpc/grpc.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+
+namespace headrace::rpc {
+namespace {
+
+/// Tags of the operations that can be pending at once.
+enum Tag : uintptr_t { kStart = 1, kWrite, kRead, kFinish };
+void* AsPointer(Tag tag) { return reinterpret_cast<void*>(tag); }  // NOLINT(performance-no-int-to-ptr): gRPC's tags are opaque words
+
+gpr_timespec In(Duration wait) { return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait.count(), GPR_TIMESPAN)); }
+
+grpc::ByteBuffer ToBuffer(const std::string& bytes) {
+  grpc::Slice slice(bytes);
+  return {&slice, 1};
+}
+
+ByteMessage ToMessage(const grpc::ByteBuffer& buffer) {
+  auto slices = std::make_shared<std::vector<grpc::Slice>>();
+  ByteMessage message;
+  if (!buffer.Dump(slices.get()).ok()) return message;
+  message.pieces.reserve(slices->size());
+  for (const grpc::Slice& slice : *slices) {
+    message.pieces.emplace_back(slice.begin(), slice.size());
+    message.size += static_cast<int64_t>(slice.size());
+  }
+  message.owner = std::move(slices);
+  return message;
+}
+
+RpcFailure ToFailure(const grpc::Status& status) {
+  const auto code = static_cast<int>(status.error_code());
+  const bool canonical = code >= 0 && code <= static_cast<int>(Code::kUnauthenticated);
+  return {.code = canonical ? static_cast<Code>(code) : Code::kUnknown,
+          .message = status.error_message(),
+          .server_delay = ParseRetryInfo(status.error_details())};
+}
+
+}  // namespace
+
+struct ByteStream::State {
+  ChannelPool::Lease lease;
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+  grpc::ByteBuffer incoming;
+  grpc::Status status;
+  std::chrono::steady_clock::time_point deadline{};
+  bool has_deadline = false;
+  bool read_pending = false;
+  bool finished = false;
+
+  enum class Waited { kDone, kNotDone, kTimeout };
+
+  /// Waits for `wanted`, taking note of the other operations on the way. kDone / kNotDone is the operation's own success.
+  Waited WaitFor(Tag wanted, Duration limit) {
+    const gpr_timespec until = limit.count() > 0 ? In(limit) : gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    while (true) {
+      void* tag = nullptr;
+      bool ok = false;
+      const auto next = queue.AsyncNext(&tag, &ok, until);
+      if (next == grpc::CompletionQueue::TIMEOUT) return Waited::kTimeout;
+      if (next == grpc::CompletionQueue::SHUTDOWN) return Waited::kNotDone;
+      if (tag == AsPointer(kRead)) read_pending = false;
+      if (tag == AsPointer(wanted)) return ok ? Waited::kDone : Waited::kNotDone;
+    }
+  }
+
+  /// After a read answered "no more": the status of the call.
+  grpc::Status Finish(Duration limit) {
+    finished = true;
+    call->Finish(&status, AsPointer(kFinish));
+    if (WaitFor(kFinish, limit) == Waited::kTimeout) {
+      context.TryCancel();
+      WaitFor(kFinish, Duration{0});  // gRPC completes every operation of a cancelled call
+    }
+    return status;
+  }
+};
+
+ByteStream::ByteStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+std::unique_ptr<ByteStream> ByteStream::Open(ChannelPool::Lease lease, const CallOptions& options) {
+  auto state = std::make_unique<State>();
+  state->lease = std::move(lease);
+  if (!options.routing.empty()) state->context.AddMetadata("x-goog-request-params", options.routing);
+  const ChannelOptions& channel = state->lease.options();
+  if (!channel.quota_project.empty()) state->context.AddMetadata("x-goog-user-project", channel.quota_project);
+  state->context.AddMetadata("x-goog-api-client",
+                             fmt::format("gccl/{} grpc/{}", UserAgent().substr(UserAgent().find('/') + 1), grpc_version_string()));
+  if (options.attempt_limit.count() > 0) {
+    state->context.set_deadline(In(options.attempt_limit));
+    state->deadline = std::chrono::steady_clock::now() + options.attempt_limit;
+    state->has_deadline = true;
+  }
+  // Headers, request and half-close leave in one batch, and the write's completion is the only one to wait for.
+  state->context.set_initial_metadata_corked(true);
+  grpc::GenericStub stub(state->lease.channel());
+  state->call = stub.PrepareCall(&state->context, options.method, &state->queue);
+  state->call->StartCall(AsPointer(kStart));
+  state->call->WriteLast(ToBuffer(options.request), grpc::WriteOptions(), AsPointer(kWrite));
+  return std::unique_ptr<ByteStream>(new ByteStream(std::move(state)));
+}
+
+ByteStream::~ByteStream() {
+  state_->context.TryCancel();
+  if (state_->read_pending) state_->WaitFor(kRead, Duration{0});
+  if (!state_->finished) state_->Finish(Duration{0});
+  state_->queue.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (state_->queue.Next(&tag, &ok)) {
+  }
+}
+
+StreamEvent ByteStream::Read(Duration idle_limit) {
+  state_->incoming.Clear();
+  state_->read_pending = true;
+  state_->call->Read(&state_->incoming, AsPointer(kRead));
+  const auto waited = state_->WaitFor(kRead, idle_limit);
+  if (waited == State::Waited::kDone) return ToMessage(state_->incoming);
+  if (waited == State::Waited::kTimeout) {
+    state_->context.TryCancel();
+    state_->WaitFor(kRead, Duration{0});
+    state_->Finish(Duration{0});
+    // A message that came at the last moment is dropped with the call: the reader's offset has not moved, so it comes again.
+    return RpcFailure{.code = Code::kDeadlineExceeded, .message = "no message within the idle limit", .stalled = true};
+  }
+  const grpc::Status status = state_->Finish(idle_limit);
+  if (status.ok()) return StreamEnd{};
+  RpcFailure failure = ToFailure(status);
+  failure.attempt_limit =
+      failure.code == Code::kDeadlineExceeded && state_->has_deadline && std::chrono::steady_clock::now() >= state_->deadline;
+  return failure;
+}
+
+void ByteStream::Cancel() { state_->context.TryCancel(); }
+
+void ByteStream::MarkConnectionBroken() { state_->lease.MarkBroken(); }
+
+std::variant<std::string, RpcFailure> UnaryCall(ChannelPool::Lease lease, const CallOptions& options, const std::stop_token& stop) {
+  auto stream = ByteStream::Open(std::move(lease), options);
+  std::stop_callback on_stop(stop, [&] { stream->Cancel(); });
+  StreamEvent event = stream->Read(Duration{0});
+  if (auto* failure = std::get_if<RpcFailure>(&event)) return std::move(*failure);
+  auto* message = std::get_if<ByteMessage>(&event);
+  if (message == nullptr) return RpcFailure{.code = Code::kInternal, .message = "the service ended the call without an answer"};
+  std::string answer;
+  answer.reserve(static_cast<size_t>(message->size));
+  for (auto piece : message->pieces) answer.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  event = stream->Read(Duration{0});
+  if (auto* failure = std::get_if<RpcFailure>(&event)) return std::move(*failure);
+  if (std::holds_alternative<ByteMessage>(event))
+    return RpcFailure{.code = Code::kInternal, .message = "the service gave two answers to one call"};
+  return answer;
+}
+
+std::string RoutingParameter(std::string_view name, std::string_view value) {
+  std::string parameter = fmt::format("{}=", name);
+  for (const char c : value) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      parameter += c;
+    } else {
+      parameter += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return parameter;
+}
+
+}  // namespace headrace::rpc

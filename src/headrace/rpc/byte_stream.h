@@ -1,0 +1,70 @@
+// A server-streaming call whose messages arrive as bytes: no generated message stands between the socket and a decoder.
+//
+// One thread reads; Cancel may come from any thread at any time. Each stream has a completion queue of its own, so a wait for a message
+// ends at its deadline, at Cancel, or when the message is there, and never hangs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "headrace/base/clock.h"
+#include "headrace/rpc/channel.h"
+#include "headrace/rpc/retry.h"
+
+namespace headrace::rpc {
+
+/// The bytes of one message, in the pieces in which they were received. The pieces live as long as any copy of the message.
+struct ByteMessage {
+  std::vector<std::span<const uint8_t>> pieces{};
+  int64_t size = 0;
+  std::shared_ptr<const void> owner{};
+};
+
+/// The call ended with the status OK.
+struct StreamEnd {};
+
+using StreamEvent = std::variant<ByteMessage, StreamEnd, RpcFailure>;
+
+struct CallOptions {
+  std::string method{};       // "/package.Service/Method"
+  std::string request{};      // the serialized request message
+  std::string routing{};      // x-goog-request-params, percent-encoded values
+  Duration attempt_limit{0};  // deadline of the whole call; zero = none
+};
+
+class ByteStream {
+ public:
+  /// Starts the call; does not wait.
+  static std::unique_ptr<ByteStream> Open(ChannelPool::Lease lease, const CallOptions& options);
+  /// Cancels what still runs and waits for gRPC to let go of it.
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  /// The next message, the end, or a failure; after the latter two it is not called again. `idle_limit` bounds the wait for it (zero =
+  /// none): when it passes, the call is cancelled and the failure is marked `stalled`. The limit is of real time, since it is the network
+  /// that is waited for.
+  StreamEvent Read(Duration idle_limit);
+  void Cancel();
+  /// The connection behind the stream does not answer; later calls get another.
+  void MarkConnectionBroken();
+
+ private:
+  struct State;
+  explicit ByteStream(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// A call with one answer: its bytes, or how it failed. Cancelled (code CANCELLED) as soon as `stop` is requested.
+std::variant<std::string, RpcFailure> UnaryCall(ChannelPool::Lease lease, const CallOptions& options, const std::stop_token& stop);
+
+/// "name=value" with the value percent-encoded, as x-goog-request-params wants it.
+std::string RoutingParameter(std::string_view name, std::string_view value);
+
+}  // namespace headrace::rpc

@@ -1,0 +1,163 @@
+#include "headrace/rpc/channel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+namespace headrace::rpc {
+namespace {
+
+// Measured with 1 MiB messages (docs/decisions): a window of 8 MiB without probing, large frames and large reads cost half the CPU of the
+// defaults.
+constexpr int kLookaheadBytes = 8 << 20;
+constexpr int kMaxFrameSize = (16 << 20) - 1;  // HTTP/2's own maximum
+constexpr int kReadChunkMin = 1 << 20;
+constexpr int kReadChunk = 4 << 20;
+constexpr int kReadChunkMax = 8 << 20;
+// A dropped path is noticed after 40 s; pings more often than every 30 s make some front ends answer "too many pings" (fact U73).
+constexpr int kKeepaliveMs = 30'000;
+constexpr int kKeepaliveTimeoutMs = 10'000;
+// The retry tables own the waiting; the channel only must not be slower than they are.
+constexpr int kFirstReconnectMs = 100;
+constexpr int kLongestReconnectMs = 5'000;
+constexpr int kStreamsPerChannel = 2;  // spec: one channel per two to four streams
+constexpr int kMostChannels = 8;
+
+grpc::ChannelArguments Arguments(const ChannelOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameSize);
+  arguments.SetInt(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkMin);
+  arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunk);
+  arguments.SetInt(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkMax);
+  arguments.SetMaxReceiveMessageSize(-1);  // blocks of 128 MiB exist (fact R10)
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  // Channels with equal arguments share one socket unless each has a pool of its own.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // a resumed read needs a new offset; only our tables retry
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
+  // gRPC gives a connection attempt at least this long, whatever its name says.
+  if (options.connect_limit.count() > 0) {
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(std::min<int64_t>(options.connect_limit.count(), 3'600'000)));
+  }
+  arguments.SetUserAgentPrefix(UserAgent());
+  return arguments;
+}
+
+arrow::Status CredentialError(const char* why) {
+  return MakeError({.code = Code::kUnauthenticated, .resource = "credentials", .reason = "CREDENTIALS"}, why);
+}
+
+arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> WithCallCredentials(const std::shared_ptr<grpc::CallCredentials>& call,
+                                                                             const char* error) {
+  if (call == nullptr) return CredentialError(error);
+  auto composite = grpc::CompositeChannelCredentials(grpc::SslCredentials({}), call);
+  if (composite == nullptr) return CredentialError(error);
+  return composite;
+}
+
+arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> LoadCredentials(const ChannelOptions& options, FileSystem* files) {
+  if (options.endpoint.plaintext) return grpc::InsecureChannelCredentials();
+  switch (options.credentials.kind) {
+    case CredentialKind::kNone:
+      return grpc::SslCredentials({});
+    case CredentialKind::kApplicationDefault: {
+      auto found = grpc::GoogleDefaultCredentials();
+      if (found == nullptr) {
+        return CredentialError(
+            "no Application Default Credentials were found; run \"gcloud auth application-default login\", set "
+            "GOOGLE_APPLICATION_CREDENTIALS, or give the option credentials");
+      }
+      return found;
+    }
+    case CredentialKind::kAccessToken: {
+      ARROW_ASSIGN_OR_RAISE(std::string token, LoadAccessToken(options.credentials));
+      return WithCallCredentials(grpc::AccessTokenCredentials(token), "the access token named by credentials cannot be used");
+    }
+    case CredentialKind::kServiceAccountKey: {
+      ARROW_ASSIGN_OR_RAISE(std::string key, LoadServiceAccountKey(options.credentials, files));
+      return WithCallCredentials(
+          grpc::ServiceAccountJWTAccessCredentials(key),
+          "the service-account key file given by the option credentials could not be loaded: its key cannot be used");
+    }
+  }
+  return CredentialError("unknown kind of credentials");
+}
+
+}  // namespace
+
+std::string UserAgent() { return "headrace/" HEADRACE_VERSION; }
+
+arrow::Result<std::shared_ptr<ChannelPool>> ChannelPool::Make(ChannelOptions options, FileSystem* files) {
+  ARROW_ASSIGN_OR_RAISE(auto credentials, LoadCredentials(options, files));
+  return std::shared_ptr<ChannelPool>(new ChannelPool(std::move(options), std::move(credentials)));
+}
+
+ChannelPool::ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials)
+    : options_(std::move(options)), credentials_(std::move(credentials)) {}
+
+ChannelPool::~ChannelPool() = default;
+
+std::shared_ptr<grpc::Channel> ChannelPool::Open() {
+  return grpc::CreateCustomChannel(options_.endpoint.target(), credentials_, Arguments(options_));
+}
+
+ChannelPool::Lease ChannelPool::Acquire() {
+  const size_t most = options_.channels > 0 ? static_cast<size_t>(options_.channels) : kMostChannels;
+  const int wanted_streams = options_.channels > 0 ? 1 : kStreamsPerChannel;
+  std::lock_guard<std::mutex> guard(mutex_);
+  auto least = std::min_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.streams < b.streams; });
+  if (least == entries_.end() || (least->streams >= wanted_streams && entries_.size() < most)) {
+    entries_.push_back({.channel = Open()});
+    least = entries_.end() - 1;
+  }
+  ++least->streams;
+  Lease lease;
+  lease.pool_ = shared_from_this();
+  lease.channel_ = least->channel;
+  return lease;
+}
+
+int ChannelPool::open_channels() const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return static_cast<int>(entries_.size());
+}
+
+void ChannelPool::Return(const grpc::Channel* channel) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.channel.get() == channel) --entry.streams;
+  }
+}
+
+void ChannelPool::Remove(const grpc::Channel* channel) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.channel.get() == channel; });
+}
+
+ChannelPool::Lease& ChannelPool::Lease::operator=(Lease&& other) noexcept {
+  if (this != &other) {
+    Return();
+    pool_ = std::move(other.pool_);
+    channel_ = std::move(other.channel_);
+  }
+  return *this;
+}
+
+void ChannelPool::Lease::MarkBroken() {
+  if (pool_ != nullptr) pool_->Remove(channel_.get());
+}
+
+void ChannelPool::Lease::Return() {
+  if (pool_ != nullptr) pool_->Return(channel_.get());
+  pool_.reset();
+  channel_.reset();
+}
+
+}  // namespace headrace::rpc

@@ -1,0 +1,81 @@
+// Connections to one service endpoint. Each channel is a socket of its own; a stream leases the channel with the fewest streams on it.
+//
+// Any thread may call. A Lease belongs to one thread at a time and keeps the pool alive.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/base/file_system.h"
+#include "headrace/rpc/credentials.h"
+#include "headrace/rpc/endpoint.h"
+
+namespace grpc {
+class Channel;
+class ChannelCredentials;
+}  // namespace grpc
+
+namespace headrace::rpc {
+
+struct ChannelOptions {
+  Endpoint endpoint{};
+  Credentials credentials{};
+  std::string quota_project{};                 // sent with every call as x-goog-user-project
+  int channels = 0;                            // 0 = one per two streams, at most eight
+  std::chrono::milliseconds connect_limit{0};  // zero = gRPC's own twenty seconds
+};
+
+/// "headrace/VERSION".
+std::string UserAgent();
+
+class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
+ public:
+  /// Reads the credentials (a key file through `files`); opens no connection.
+  static arrow::Result<std::shared_ptr<ChannelPool>> Make(ChannelOptions options, FileSystem* files);
+  ~ChannelPool();
+
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(Lease&&) noexcept = default;
+    Lease& operator=(Lease&& other) noexcept;
+    ~Lease() { Return(); }
+    const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+    const ChannelOptions& options() const { return pool_->options(); }
+    /// The connection behind it does not answer: later leases get a new one.
+    void MarkBroken();
+
+   private:
+    friend class ChannelPool;
+    void Return();
+    std::shared_ptr<ChannelPool> pool_;
+    std::shared_ptr<grpc::Channel> channel_;
+  };
+
+  Lease Acquire();
+  /// Channels made and not marked broken.
+  int open_channels() const;
+  const ChannelOptions& options() const { return options_; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<grpc::Channel> channel;
+    int streams = 0;
+  };
+  ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials);
+  std::shared_ptr<grpc::Channel> Open();
+  void Return(const grpc::Channel* channel);
+  void Remove(const grpc::Channel* channel);
+
+  const ChannelOptions options_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace headrace::rpc

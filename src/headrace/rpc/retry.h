@@ -1,0 +1,72 @@
+// When a failed call is tried again, and after how long. One table-driven function per call; docs/guarantees.md shows the tables.
+//
+// The functions are pure. A RetryState belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headrace/base/clock.h"
+#include "headrace/base/error.h"
+#include "headrace/base/random.h"
+
+namespace headrace::rpc {
+
+/// How a call ended when it did not end well.
+struct RpcFailure {
+  Code code = Code::kUnknown;
+  std::string message{};
+  std::optional<Duration> server_delay{};  // google.rpc.RetryInfo of the status details
+  bool stalled = false;                    // given up by us: no message within the idle limit
+  bool attempt_limit = false;              // given up by us: the limit of one attempt
+};
+
+enum class FaultKind {
+  kPermanent,    // never tried again
+  kUnavailable,  // tried again after a growing delay
+  kTransport,    // at once the first time in a row, then as kUnavailable
+  kServerDelay,  // after the delay that the server named
+};
+
+/// ReadRows: UNAVAILABLE; faults of the transport that show as INTERNAL, UNKNOWN, ABORTED, CANCELLED or UNAVAILABLE and are known by their
+/// text; a stalled stream; a failed token refresh; RESOURCE_EXHAUSTED only with the server's delay.
+FaultKind ClassifyReadRows(const RpcFailure& failure);
+/// CreateReadSession: UNAVAILABLE, DEADLINE_EXCEEDED, INTERNAL faults of the transport.
+FaultKind ClassifyCreateReadSession(const RpcFailure& failure);
+
+/// True for the texts by which gRPC and its peers report a broken connection or stream.
+bool IsTransportText(std::string_view message);
+/// True for the texts by which gRPC reports that a token could not be fetched.
+bool IsTokenRefreshText(std::string_view message);
+
+/// The delay in google.rpc.RetryInfo of a serialized google.rpc.Status (the trailer grpc-status-details-bin). Unparsable or absent:
+/// nothing. At most ten minutes: a server cannot put a reader to sleep for ever.
+std::optional<Duration> ParseRetryInfo(std::string_view status_details);
+
+/// The nominal delay before retry number `retry` (from 0): 100 ms x 1.3 per retry, at most 60 s (the Storage Read client's settings).
+Duration NominalDelay(int retry);
+
+/// Counts failed attempts since the last progress.
+class RetryState {
+ public:
+  /// `max_attempts` consecutive attempts without progress are made at most; 0 = no bound.
+  RetryState(int max_attempts, Random* random) : max_attempts_(max_attempts), random_(random) {}
+
+  /// A row came, or the progress moved: everything starts anew.
+  void Progress() { failures_ = delayed_ = transport_in_a_row_ = 0; }
+  /// The wait before the next attempt; nothing when there must be none. Jitter: uniform in [0, nominal).
+  std::optional<Duration> Next(FaultKind kind, const RpcFailure& failure);
+  /// Failed attempts since the last progress.
+  int failures() const { return failures_; }
+
+ private:
+  const int max_attempts_;
+  Random* const random_;
+  int failures_ = 0;
+  int delayed_ = 0;
+  int transport_in_a_row_ = 0;
+};
+
+}  // namespace headrace::rpc
