@@ -47,7 +47,7 @@ def documented_commands():
                     yield pytest.param(words, id=f"{page.name}: {' '.join(words)[:60]}")
 
 
-@pytest.mark.parametrize("words", documented_commands())
+@pytest.mark.parametrize("words", list(documented_commands()))
 def test_a_documented_command_exists(headrace, words):
     if "headrace" in words[0] and not words[0].startswith("scripts/"):
         listed = subprocess.run([headrace, words[1], "--help-all"], capture_output=True, text=True, timeout=30, check=True).stdout
