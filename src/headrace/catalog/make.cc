@@ -1,0 +1,304 @@
+#include "headrace/catalog/make.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/bigquery/read/source.h"
+#include "headrace/catalog/option_value.h"
+
+namespace headrace::catalog {
+namespace {
+
+// Each setter turns the text of one option into the member that carries it; the tests walk the option table and fail for an option without
+// one.
+template <typename Options>
+struct Setter {
+  std::string_view name;
+  arrow::Status (*set)(Options& options, std::string_view text);
+};
+
+// Setters are made from a parser and a member, so that a row of the tables below says all there is to say.
+template <auto kMember, typename Options>
+arrow::Status SetText(Options& options, std::string_view text) {
+  options.*kMember = std::string(text);
+  return arrow::Status::OK();
+}
+
+arrow::Result<int> SmallInteger(std::string_view name, std::string_view text) {
+  ARROW_ASSIGN_OR_RAISE(int64_t value, ParseInteger(name, text));
+  if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max()) {
+    return InvalidOption(std::string(name), fmt::format("{} is {}: that is beyond any sensible number", name, text));
+  }
+  return static_cast<int>(value);
+}
+
+using SourceOptions = bigquery::SourceOptions;
+
+constexpr Setter<SourceOptions> kSourceSetters[] = {
+    {"selected_fields",
+     [](SourceOptions& options, std::string_view text) {
+       options.selected_fields = ParseList(text);
+       return arrow::Status::OK();
+     }},
+    {"row_restriction", SetText<&SourceOptions::row_restriction, SourceOptions>},
+    {"snapshot_time", [](SourceOptions& options,
+                         std::string_view text) { return bigquery::ParseSnapshotTime(text).Value(&options.snapshot_time.emplace()); }},
+    {"sample_percentage",
+     [](SourceOptions& options, std::string_view text) {
+       return ParseNumber("sample_percentage", text).Value(&options.sample_percentage.emplace());
+     }},
+    {"max_stream_count",
+     [](SourceOptions& options, std::string_view text) { return SmallInteger("max_stream_count", text).Value(&options.max_stream_count); }},
+    {"preferred_min_stream_count",
+     [](SourceOptions& options, std::string_view text) {
+       return SmallInteger("preferred_min_stream_count", text).Value(&options.preferred_min_stream_count);
+     }},
+    {"ordered", [](SourceOptions& options, std::string_view text) { return ParseFlag("ordered", text).Value(&options.ordered); }},
+    {"source_format", SetText<&SourceOptions::source_format, SourceOptions>},
+    {"compression",
+     [](SourceOptions& options, std::string_view text) { return bigquery::ParseCompression(text).Value(&options.compression); }},
+    {"max_rows_per_batch",
+     [](SourceOptions& options, std::string_view text) {
+       return ParseInteger("max_rows_per_batch", text).Value(&options.max_rows_per_batch);
+     }},
+    {"max_bytes_per_batch",
+     [](SourceOptions& options, std::string_view text) {
+       return ParseBytes("max_bytes_per_batch", text).Value(&options.max_bytes_per_batch);
+     }},
+    {"retry_max_attempts",
+     [](SourceOptions& options, std::string_view text) {
+       return SmallInteger("retry_max_attempts", text).Value(&options.retry_max_attempts);
+     }},
+    {"billing_project", SetText<&SourceOptions::billing_project, SourceOptions>},
+    {"quota_project", SetText<&SourceOptions::quota_project, SourceOptions>},
+    {"credentials", SetText<&SourceOptions::credentials, SourceOptions>},
+    {"bigquery_storage_endpoint", SetText<&SourceOptions::bigquery_storage_endpoint, SourceOptions>},
+    {"channels", [](SourceOptions& options, std::string_view text) { return SmallInteger("channels", text).Value(&options.channels); }},
+    {"connect_limit",
+     [](SourceOptions& options, std::string_view text) { return ParseDuration("connect_limit", text).Value(&options.connect_limit); }},
+    {"attempt_limit",
+     [](SourceOptions& options, std::string_view text) { return ParseDuration("attempt_limit", text).Value(&options.attempt_limit); }},
+    {"idle_limit",
+     [](SourceOptions& options, std::string_view text) { return ParseDuration("idle_limit", text).Value(&options.idle_limit); }},
+    {"total_limit",
+     [](SourceOptions& options, std::string_view text) { return ParseDuration("total_limit", text).Value(&options.total_limit); }},
+};
+
+constexpr Setter<ParquetSinkOptions> kSinkSetters[] = {
+    {"overwrite",
+     [](ParquetSinkOptions& options, std::string_view text) { return ParseFlag("overwrite", text).Value(&options.overwrite); }},
+    // Says which sink is meant; MakeSinkOptions has chosen it.
+    {"format", [](ParquetSinkOptions&, std::string_view) { return arrow::Status::OK(); }},
+    {"parquet_compression", SetText<&ParquetSinkOptions::compression, ParquetSinkOptions>},
+    {"parquet_row_group_rows",
+     [](ParquetSinkOptions& options, std::string_view text) {
+       return ParseInteger("parquet_row_group_rows", text).Value(&options.row_group_rows);
+     }},
+    {"parquet_row_group_bytes",
+     [](ParquetSinkOptions& options, std::string_view text) {
+       return ParseBytes("parquet_row_group_bytes", text).Value(&options.row_group_bytes);
+     }},
+    {"max_file_bytes",
+     [](ParquetSinkOptions& options, std::string_view text) { return ParseBytes("max_file_bytes", text).Value(&options.max_file_bytes); }},
+};
+
+constexpr Setter<JobOptions> kJobSetters[] = {
+    {"job_name", SetText<&JobOptions::job_name, JobOptions>},
+    {"ordered", [](JobOptions& options, std::string_view text) { return ParseFlag("ordered", text).Value(&options.ordered); }},
+    {"readers", [](JobOptions& options, std::string_view text) { return SmallInteger("readers", text).Value(&options.readers); }},
+    {"writers", [](JobOptions& options, std::string_view text) { return SmallInteger("writers", text).Value(&options.writers); }},
+    {"memory_limit",
+     [](JobOptions& options, std::string_view text) { return ParseBytes("memory_limit", text).Value(&options.memory_limit); }},
+    {"checkpoint", SetText<&JobOptions::checkpoint, JobOptions>},
+    {"checkpoint_interval",
+     [](JobOptions& options, std::string_view text) {
+       return ParseDuration("checkpoint_interval", text).Value(&options.checkpoint_interval);
+     }},
+    {"restart_attempts",
+     [](JobOptions& options, std::string_view text) { return SmallInteger("restart_attempts", text).Value(&options.restart_attempts); }},
+    {"restart_delay",
+     [](JobOptions& options, std::string_view text) { return ParseDuration("restart_delay", text).Value(&options.restart_delay); }},
+    {"max_rows_per_second",
+     [](JobOptions& options, std::string_view text) {
+       return ParseNumber("max_rows_per_second", text).Value(&options.max_rows_per_second);
+     }},
+    {"max_bytes_per_second",
+     [](JobOptions& options, std::string_view text) {
+       ARROW_ASSIGN_OR_RAISE(int64_t bytes, ParseBytes("max_bytes_per_second", text));
+       options.max_bytes_per_second = static_cast<double>(bytes);
+       return arrow::Status::OK();
+     }},
+    // Armed by the program, not carried by the job.
+    {"fail_point", [](JobOptions&, std::string_view) { return arrow::Status::OK(); }},
+};
+
+template <typename Options, size_t kCount>
+arrow::Status Apply(const Setter<Options> (&setters)[kCount], const OptionValues& values, Options& options) {
+  for (const Setter<Options>& setter : setters) {
+    auto value = values.find(std::string(setter.name));
+    if (value != values.end()) ARROW_RETURN_NOT_OK(setter.set(options, value->second));
+  }
+  return arrow::Status::OK();
+}
+
+/// Options of one run of the program: where checkpoints lie, what is printed. They are no part of what the job is.
+bool ConcernsOneRun(const Option& option) {
+  return option.hidden || option.name == "checkpoint" || (option.places & ~unsigned{kOutput | kServe | kSchemaOutput}) == 0;
+}
+
+/// Formats that have a name but no writer yet.
+constexpr std::string_view kOtherFormats[] = {"csv", "avro", "ndjson", "json", "jsonl", "arrow", "ipc", "feather", "orc"};
+
+arrow::Status CheckFormat(const OptionValues& values, const std::string& path) {
+  auto format = values.find("format");
+  if (format != values.end() && format->second != "parquet") {
+    bool known = std::ranges::find(kOtherFormats, format->second) != std::end(kOtherFormats);
+    std::string text =
+        known ? fmt::format("writing {} is not built", format->second) : fmt::format("format is '{}', which is no format", format->second);
+    return known ? Unsupported("format", text + ": the format is parquet") : InvalidOption("format", text + ": the format is parquet");
+  }
+  std::string name = BaseNameOf(path);
+  size_t dot = name.rfind('.');
+  if (path.ends_with('/') || dot == std::string::npos) return arrow::Status::OK();
+  std::string extension = name.substr(dot + 1);
+  if (std::ranges::find(kOtherFormats, extension) == std::end(kOtherFormats)) return arrow::Status::OK();
+  return Unsupported("destination",
+                     fmt::format("the destination '{}' is of the format {}, which is not built: write to NAME.parquet or to a directory",
+                                 path, extension));
+}
+
+/// `credentials` says where they are. A key or token itself would end up in checkpoints and process lists; the error does not repeat it.
+arrow::Status RefuseSecret(const OptionValues& values) {
+  auto given = values.find("credentials");
+  if (given == values.end()) return arrow::Status::OK();
+  const std::string& text = given->second;
+  bool looks_secret = text.find('{') != std::string::npos || text.find('\n') != std::string::npos || text.starts_with("ya29.") ||
+                      text.find("PRIVATE KEY") != std::string::npos;
+  if (!looks_secret) return arrow::Status::OK();
+  return InvalidOption("credentials",
+                       "credentials holds a key or token itself: put a key into a file and give its path, or a token into an "
+                       "environment variable and give token:ENV_NAME");
+}
+
+bool IsCredentialsPath(const std::string& text) { return text != "adc" && text != "none" && text.find(':') == std::string::npos; }
+
+std::string AbsolutePath(const std::string& path) { return Absolute({AddressKind::kLocalPath, path, path}).target; }
+
+}  // namespace
+
+arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source, const std::optional<Address>& destination,
+                           const OptionValues& values) {
+  unsigned places = kOutput;
+  if (source && source->kind == AddressKind::kBigQuery) places |= kBigQuerySource;
+  if (destination && destination->kind == AddressKind::kLocalPath) places |= kFileSink;
+  if (verb == kCopy || verb == kResume) places |= kJob;
+  if (verb == kSchema) places |= kSchemaOutput;
+  if (verb == kServeVerb) places |= kServe;
+  for (const auto& [name, text] : values) {
+    const Option* option = FindOption(name);
+    if (option == nullptr || (option->verbs & verb) == 0) return RefuseOption(name, verb);
+    ARROW_RETURN_NOT_OK(CheckValue(*option, text));
+    if ((option->places & places) == 0) {
+      return InvalidOption(name, fmt::format("{} does nothing here: it applies to {}, and there is none", CommandLineName(name),
+                                             PlacesText(option->places)));
+    }
+  }
+  return RefuseSecret(values);
+}
+
+arrow::Result<bigquery::SourceOptions> MakeSourceOptions(const Address& source, const OptionValues& values) {
+  ARROW_RETURN_NOT_OK(RefuseSecret(values));
+  bigquery::SourceOptions options{.table = source.target};
+  ARROW_RETURN_NOT_OK(Apply(kSourceSetters, values, options));
+  return options;
+}
+
+arrow::Result<ParquetSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values) {
+  ARROW_RETURN_NOT_OK(CheckFormat(values, destination.target));
+  ParquetSinkOptions options{.path = destination.target};
+  ARROW_RETURN_NOT_OK(Apply(kSinkSetters, values, options));
+  return options;
+}
+
+arrow::Result<JobOptions> MakeJobOptions(const Address& source, const Address& destination, const OptionValues& values) {
+  JobOptions options;
+  ARROW_RETURN_NOT_OK(Apply(kJobSetters, values, options));
+  if (options.job_name.empty()) options.job_name = StableJobName(source, destination, values);
+  options.configuration = ToMap({source, destination, values});
+  return options;
+}
+
+arrow::Result<std::shared_ptr<const Source>> MakeSource(const Address& source, const OptionValues& values) {
+  ARROW_ASSIGN_OR_RAISE(auto options, MakeSourceOptions(source, values));
+  return bigquery::Source::Make(std::move(options));
+}
+
+arrow::Result<std::shared_ptr<const Sink>> MakeSink(const Address& destination, const OptionValues& values) {
+  ARROW_ASSIGN_OR_RAISE(auto options, MakeSinkOptions(destination, values));
+  return ParquetSink::Make(std::move(options));
+}
+
+std::string StableJobName(const Address& source, const Address& destination, const OptionValues& values) {
+  // FNV-1a (draft-eastlake-fnv: 64-bit offset basis and prime): the name must be the same in every build, which std::hash does not promise.
+  uint64_t hash = 0xcbf29ce484222325;
+  auto add = [&hash](std::string_view text) {
+    for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+    hash = (hash ^ 0xff) * 0x100000001b3;  // no byte of UTF-8: keeps "ab","c" and "a","bc" apart
+  };
+  add(source.target);
+  add(Absolute(destination).target);
+  for (const auto& [name, text] : values) {
+    const Option* option = FindOption(name);
+    if (option == nullptr || (option->places & (kBigQuerySource | kFileSink)) == 0 || (option->verbs & kResume) != 0) continue;
+    add(name);
+    add(text);
+  }
+  return fmt::format("headrace-copy-{:016x}", hash);
+}
+
+std::map<std::string, std::string> ToMap(const Configuration& configuration) {
+  std::map<std::string, std::string> map;
+  for (const auto& [name, text] : configuration.values) {
+    const Option* option = FindOption(name);
+    if (option != nullptr && ConcernsOneRun(*option)) continue;
+    map[name] = name == "credentials" && IsCredentialsPath(text) ? AbsolutePath(text) : text;
+  }
+  map["source"] = configuration.source.text;
+  map["destination"] = Absolute(configuration.destination).text;
+  return map;
+}
+
+arrow::Result<Configuration> FromMap(const std::map<std::string, std::string>& map) {
+  Configuration configuration;
+  auto damaged = [](std::string message) {
+    return MakeError({.code = Code::kDataLoss, .service = "checkpoint", .reason = "BAD_CONFIGURATION"},
+                     "the configuration in the checkpoint cannot be used: " + std::move(message));
+  };
+  for (const auto& [name, text] : map) {
+    if (name == "source" || name == "destination") continue;
+    const Option* option = FindOption(name);
+    if (option == nullptr) return damaged(fmt::format("it has the option '{}', which this version does not know", name));
+    ARROW_RETURN_NOT_OK(CheckValue(*option, text));
+    configuration.values[name] = text;
+  }
+  auto source = map.find("source");
+  auto destination = map.find("destination");
+  if (source == map.end() || destination == map.end()) {
+    return damaged(fmt::format("it names no {}", source == map.end() ? "source" : "destination"));
+  }
+  ARROW_ASSIGN_OR_RAISE(configuration.source, ParseAddress(source->second, AddressRole::kSource));
+  ARROW_ASSIGN_OR_RAISE(configuration.destination, ParseAddress(destination->second, AddressRole::kDestination));
+  return configuration;
+}
+
+arrow::Result<OptionValues> MergeForResume(const Configuration& persisted, const OptionValues& given) {
+  ARROW_RETURN_NOT_OK(CheckOptions(kResume, persisted.source, persisted.destination, given));
+  OptionValues merged = persisted.values;
+  for (const auto& [name, text] : given) merged[name] = text;
+  return merged;
+}
+
+}  // namespace headrace::catalog

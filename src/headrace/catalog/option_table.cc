@@ -1,0 +1,229 @@
+#include "headrace/catalog/option_table.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "headrace/bigquery/read/options.h"
+
+namespace headrace::catalog {
+namespace {
+
+using enum OptionKind;
+
+constexpr unsigned kReads = kCopy | kPlan | kSchema;  // whoever opens a source
+constexpr unsigned kReadsAgain = kReads | kResume;
+constexpr unsigned kRuns = kCopy | kResume;
+constexpr unsigned kAll = kRuns | kPlan | kSchema;
+
+constexpr Option kOptions[] = {
+    // What is read.
+    {"selected_fields", kList, "all", "columns to read, also nested (a.b); they come out in this order", kBigQuerySource, kReads,
+     "state,name,number", "Reading", true},
+    {"row_restriction", kText, "none", "only rows for which this SQL condition is true; the service evaluates it", kBigQuerySource, kReads,
+     "year > 1990", "Reading", true},
+    {"snapshot_time", kTime, "now", "read the table as it was then (RFC 3339)", kBigQuerySource, kReads, "2024-05-01T10:00:00Z", "Reading",
+     true},
+    {"sample_percentage", kNumber, "none", "let the service pick about this share of the rows, above 0 and below 100", kBigQuerySource,
+     kReads, "10", "Reading"},
+    {"max_stream_count", kInteger, "0 (unset)", "at most so many streams", kBigQuerySource, kReads, "4", "Reading", true},
+    {"preferred_min_stream_count", kInteger, "0 (unset)", "ask for at least so many streams; at most max_stream_count", kBigQuerySource,
+     kReads, "2", "Reading"},
+    {"ordered", kFlag, "false", "keep the table's storage order: one stream, one reader, one writer", kBigQuerySource | kJob, kReads,
+     "true", "Reading", true},
+    {"source_format", kText, "arrow", "of the data on the wire: arrow (avro is not built)", kBigQuerySource, kReads, "arrow", "Reading"},
+    {"compression", kText, "none", "of the data on the wire: none, lz4 or zstd", kBigQuerySource, kReads, "zstd", "Reading", true},
+    {"max_rows_per_batch", kInteger, "65536", "rows after which a batch ends", kBigQuerySource, kReads, "10000", "Reading"},
+    {"max_bytes_per_batch", kBytes, "8MiB", "bytes of Arrow buffers after which a batch ends", kBigQuerySource, kReads, "4MiB", "Reading"},
+    {"retry_max_attempts", kInteger, "25", "attempts in a row without progress after which reading fails", kBigQuerySource, kReads, "5",
+     "Reading"},
+    // How the service is reached.
+    {"billing_project", kText, "the table's", "project that pays for the read and needs bigquery.readsessions.create", kBigQuerySource,
+     kReads, "my-project", "Connection", true},
+    {"quota_project", kText, "none", "project whose request quota is used", kBigQuerySource, kReadsAgain, "my-quota-project", "Connection"},
+    {"credentials", kText, "adc", "who reads: adc, none, a key file, or token:ENV_NAME", kBigQuerySource, kReadsAgain, "none", "Connection",
+     true},
+    {"bigquery_storage_endpoint", kText, "the service's", "another server: http://host:port is plaintext without credentials",
+     kBigQuerySource, kReadsAgain, "http://localhost:9060", "Connection", true},
+    {"channels", kInteger, "0 (automatic)", "connections; automatic is one per two streams, at most eight", kBigQuerySource, kReadsAgain,
+     "2", "Connection"},
+    {"connect_limit", kDuration, "20s", "time to connect; 0 leaves it to the transport", kBigQuerySource, kReadsAgain, "5s", "Connection"},
+    {"attempt_limit", kDuration, "0 (none)", "time of one call to the service", kBigQuerySource, kReadsAgain, "10m", "Connection"},
+    {"idle_limit", kDuration, "300s", "longest wait for the next message of a stream; 0 is none", kBigQuerySource, kReadsAgain, "60s",
+     "Connection"},
+    {"total_limit", kDuration, "0 (none)", "time of one stream with all its attempts", kBigQuerySource, kReadsAgain, "1h", "Connection"},
+    // What is written.
+    {"overwrite", kFlag, "false", "replace what is at the destination, once the new result is complete", kFileSink, kCopy, "true",
+     "Writing", true},
+    {"format", kText, "by the name", "of the files: parquet", kFileSink, kCopy | kPlan, "parquet", "Writing"},
+    {"parquet_compression", kText, "zstd", "inside the files: zstd, snappy, gzip, lz4 or none", kFileSink, kCopy, "snappy", "Writing",
+     true},
+    {"parquet_row_group_rows", kInteger, "1000000", "rows after which a row group ends", kFileSink, kCopy, "100000", "Writing"},
+    {"parquet_row_group_bytes", kBytes, "64MiB", "encoded bytes after which a row group ends", kFileSink, kCopy, "16MiB", "Writing"},
+    {"max_file_bytes", kBytes, "0 (no limit)", "start a new file after so many bytes; a directory only", kFileSink, kCopy, "1GiB",
+     "Writing"},
+    // How the job runs.
+    {"job_name", kText, "from the arguments", "name in logs, reports and the service's records", kJob, kCopy, "nightly-names", "Running"},
+    {"readers", kInteger, "0 (automatic)", "threads that read, at most one a stream", kJob, kRuns, "4", "Running", true},
+    {"writers", kInteger, "0 (automatic)", "threads that write, each its own file", kJob, kRuns, "2", "Running", true},
+    {"memory_limit", kBytes, "512MiB", "bytes held between source and destination", kJob, kRuns, "256MiB", "Running", true},
+    {"checkpoint", kText, "none", "directory that makes the job resumable: headrace resume DIR", kJob, kCopy, "./names.job", "Running",
+     true},
+    {"checkpoint_interval", kDuration, "60s", "time between checkpoints", kJob, kRuns, "10s", "Running", true},
+    {"restart_attempts", kInteger, "0", "failures after which the job goes on by itself from its last checkpoint", kJob, kRuns, "3",
+     "Running"},
+    {"restart_delay", kDuration, "1s", "wait before such a restart", kJob, kRuns, "5s", "Running"},
+    {"max_rows_per_second", kNumber, "0 (no limit)", "slow the whole job to so many rows a second", kJob, kRuns, "50000", "Running"},
+    {"max_bytes_per_second", kBytes, "0 (no limit)", "slow the whole job to so many bytes of Arrow buffers a second", kJob, kRuns, "20MiB",
+     "Running"},
+    // The local service.
+    {"load", kEach, "none", "project.dataset.table=FILE (Parquet or CSV); once for each table", kServe, kServeVerb,
+     "demo.nyc.flights=flights.parquet", "Serving", true},
+    {"view", kEach, "none", "project.dataset.name that answers as a view does: it cannot be read", kServe, kServeVerb, "demo.nyc.busy",
+     "Serving", true},
+    {"bind_address", kText, "127.0.0.1", "numeric address; beyond loopback others can read the tables", kServe, kServeVerb, "0.0.0.0",
+     "Serving", true},
+    {"grpc_port", kInteger, "0 (any free)", "port of the Storage Read API", kServe, kServeVerb, "9060", "Serving", true},
+    {"port", kInteger, "0 (any free)", "port of the admin endpoint (health, counters, faults)", kServe, kServeVerb, "9050", "Serving",
+     true},
+    {"throttle", kBytes, "0 (no limit)", "bytes a second of all read answers together", kServe, kServeVerb, "1MiB", "Serving", true},
+    {"message_bytes", kBytes, "1MiB", "bytes after which one answer of a stream ends", kServe, kServeVerb, "64KiB", "Serving", true},
+    {"message_rows", kInteger, "65536", "rows after which one answer of a stream ends", kServe, kServeVerb, "1024", "Serving", true},
+    {"empty_table_streams", kInteger, "0", "streams of a session over a table without rows: 0 or 1", kServe, kServeVerb, "1", "Serving",
+     true},
+    {"seed", kInteger, "0", "chooses the rows of sample_percentage", kServe, kServeVerb, "7", "Serving", true},
+    {"faults", kText, "none", "file with fault rules, see docs/local-service.md", kServe, kServeVerb, "faults.json", "Serving", true},
+    {"ready_file", kText, "none", "file written, with the addresses as JSON, once the service answers", kServe, kServeVerb, "ready.json",
+     "Serving", true},
+    // What the program prints.
+    {"arrow", kFlag, "false", "print the Arrow schema", kSchemaOutput, kSchema, "true", "Output", true},
+    {"json", kFlag, "false", "one JSON document on standard output; progress as JSON lines on standard error", kOutput, kAll, "true",
+     "Output", true},
+    {"quiet", kFlag, "false", "no progress and no report, only errors and warnings", kOutput, kRuns, "true", "Output", true},
+    {"fail_point", kText, "none", "die at this step, for tests", kJob, kRuns, "checkpoint.renamed", "Running", false, true},
+};
+
+struct Named {
+  unsigned bit;
+  std::string_view name;
+};
+constexpr Named kPlaces[] = {
+    {kBigQuerySource, "a BigQuery source"}, {kFileSink, "a file destination"},   {kJob, "a job"},
+    {kServe, "the local service"},          {kSchemaOutput, "a printed schema"}, {kOutput, "the program's output"}};
+constexpr Named kVerbs[] = {{kCopy, "copy"}, {kResume, "resume"}, {kPlan, "plan"}, {kSchema, "schema"}, {kServeVerb, "serve"}};
+
+std::string Names(std::span<const Named> all, unsigned bits, std::string_view separator) {
+  std::string text;
+  for (const Named& named : all) {
+    if ((bits & named.bit) == 0) continue;
+    if (!text.empty()) text += separator;
+    text += named.name;
+  }
+  return text;
+}
+
+/// Levenshtein distance; names are short, so two rows of a table do.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::span<const Option> Options() { return kOptions; }
+
+const Option* FindOption(std::string_view name) {
+  auto found = std::ranges::find(kOptions, name, &Option::name);
+  return found == std::end(kOptions) ? nullptr : found;
+}
+
+std::string CommandLineName(std::string_view name) {
+  std::string text = "--";
+  for (char c : name) text += c == '_' ? '-' : c;
+  return text;
+}
+
+std::string LibraryName(std::string_view command_line_name) {
+  while (command_line_name.starts_with('-')) command_line_name.remove_prefix(1);
+  std::string text(command_line_name);
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+std::string_view ValueName(OptionKind kind) {
+  switch (kind) {
+    case kText:
+      return "TEXT";
+    case kInteger:
+    case kNumber:
+      return "N";
+    case kBytes:
+      return "SIZE";
+    case kDuration:
+      return "TIME";
+    case kFlag:
+      return "";
+    case kList:
+      return "A,B,..";
+    case kTime:
+      return "TIME";
+    case kEach:
+      return "T=FILE";
+  }
+  return "";
+}
+
+std::string_view VerbName(OptionVerb verb) {
+  auto found = std::ranges::find(kVerbs, static_cast<unsigned>(verb), &Named::bit);
+  return found == std::end(kVerbs) ? "" : found->name;
+}
+
+std::string PlacesText(unsigned places) { return Names(kPlaces, places, " and "); }
+std::string VerbsText(unsigned verbs) { return Names(kVerbs, verbs, ", "); }
+
+std::optional<std::string> NearestOption(std::string_view name, unsigned verbs) {
+  const Option* nearest = nullptr;
+  size_t best = name.size() / 3 + 1;  // the first distance that is too far
+  for (const Option& option : kOptions) {
+    if (option.hidden || (option.verbs & verbs) == 0) continue;
+    size_t distance = EditDistance(name, option.name);
+    if (distance >= best) continue;
+    best = distance;
+    nearest = &option;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  return std::string(nearest->name);
+}
+
+arrow::Status RefuseOption(std::string_view name, OptionVerb verb) {
+  std::string shown = CommandLineName(name);
+  const Option* option = FindOption(name);
+  if (option != nullptr && !option->hidden) {
+    if (verb == kResume) {
+      return InvalidOption(std::string(name),
+                           fmt::format("{} is fixed when a job starts and cannot change when it resumes (it applies to: {})", shown,
+                                       VerbsText(option->verbs)));
+    }
+    return InvalidOption(std::string(name),
+                         fmt::format("{} does not apply to {}, only to: {}", shown, VerbName(verb), VerbsText(option->verbs)));
+  }
+  if (verb != kServeVerb) ARROW_RETURN_NOT_OK(bigquery::RefuseUnbuiltOption(name));
+  auto nearest = NearestOption(name, verb);
+  return InvalidOption(std::string(name),
+                       fmt::format("there is no option {}{}; 'headrace {} --help-all' lists them", shown,
+                                   nearest ? fmt::format(", did you mean {}?", CommandLineName(*nearest)) : "", VerbName(verb)));
+}
+
+}  // namespace headrace::catalog

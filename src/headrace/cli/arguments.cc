@@ -1,0 +1,182 @@
+#include "headrace/cli/arguments.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "headrace/base/fail_point.h"
+#include "headrace/catalog/option_value.h"
+
+namespace headrace::cli {
+namespace {
+
+struct VerbRow {
+  Verb verb;
+  std::string_view name;
+  unsigned bit;
+  std::vector<std::string_view> positionals;
+  size_t required;
+};
+
+const std::vector<VerbRow>& Verbs() {
+  static const std::vector<VerbRow> verbs = {
+      {Verb::kCopy, "copy", catalog::kCopy, {"SRC", "DST"}, 2}, {Verb::kResume, "resume", catalog::kResume, {"DIR"}, 1},
+      {Verb::kPlan, "plan", catalog::kPlan, {"SRC", "DST"}, 1}, {Verb::kSchema, "schema", catalog::kSchema, {"SRC"}, 1},
+      {Verb::kServe, "serve", catalog::kServeVerb, {}, 0},      {Verb::kVersion, "version", 0, {}, 0},
+  };
+  return verbs;
+}
+
+const VerbRow& RowOf(Verb verb) { return *std::ranges::find(Verbs(), verb, &VerbRow::verb); }
+
+// CLI11 takes a value in square brackets apart as a list of values. A byte that no argument can start with by accident keeps values whole;
+// it is taken off again after parsing.
+constexpr char kKeepWhole = '\x01';
+
+std::string Shielded(const std::string& argument) {
+  if (argument.starts_with('[')) return kKeepWhole + argument;
+  size_t equals = argument.find('=');
+  if (argument.starts_with("--") && equals != std::string::npos && argument.substr(equals + 1).starts_with('[')) {
+    return argument.substr(0, equals + 1) + kKeepWhole + argument.substr(equals + 1);
+  }
+  return argument;
+}
+
+std::string Unshielded(std::string value) {
+  if (value.starts_with(kKeepWhole)) value.erase(0, 1);
+  return value;
+}
+
+arrow::Status Usage(std::string message) { return MakeError({.code = Code::kInvalidArgument, .reason = "USAGE"}, std::move(message)); }
+
+arrow::Status UnknownVerb(const std::string& word) {
+  std::string names;
+  for (const VerbRow& row : Verbs()) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  return Usage(fmt::format("'{}' is no verb of headrace: there are {}", word, names));
+}
+
+/// What CLI11 fills for one verb.
+struct Collected {
+  std::vector<std::string> positionals;
+  std::map<std::string, std::vector<std::string>> values;
+  std::map<std::string, size_t> flags;
+  bool help = false;
+  bool help_all = false;
+};
+
+void Declare(CLI::App& app, const VerbRow& row, Collected& collected) {
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_flag("-h,--help", collected.help);
+  app.add_flag("--help-all", collected.help_all);
+  app.add_option("positionals", collected.positionals);
+  for (const catalog::Option& option : catalog::Options()) {
+    if ((option.verbs & row.bit) == 0 || (option.hidden && !kFailPointsCompiled)) continue;
+    std::string name = catalog::CommandLineName(option.name);
+    if (option.kind == catalog::OptionKind::kFlag) {
+      app.add_flag(name, collected.flags[std::string(option.name)]);
+    } else {
+      app.add_option(name, collected.values[std::string(option.name)])->allow_extra_args(false);
+    }
+  }
+}
+
+arrow::Status RefuseExtra(const std::string& argument, const VerbRow& row) {
+  std::string name = argument.substr(0, argument.find('='));
+  if (row.bit == 0) return Usage(fmt::format("'{}' takes no options, '{}' was given", row.name, argument));
+  return catalog::RefuseOption(catalog::LibraryName(name), static_cast<catalog::OptionVerb>(row.bit));
+}
+
+arrow::Status CheckPositionals(const std::vector<std::string>& positionals, const VerbRow& row) {
+  if (positionals.size() < row.required) {
+    return Usage(fmt::format("'headrace {}' needs {}: 'headrace {} --help' shows an example", row.name,
+                             fmt::join(row.positionals.begin() + static_cast<std::ptrdiff_t>(positionals.size()),
+                                       row.positionals.begin() + static_cast<std::ptrdiff_t>(row.required), " and "),
+                             row.name));
+  }
+  if (positionals.size() > row.positionals.size()) {
+    return Usage(fmt::format("'headrace {}' has no place for '{}' (a value with spaces needs quotes)", row.name,
+                             positionals[row.positionals.size()]));
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<catalog::OptionValues> Values(const Collected& collected) {
+  catalog::OptionValues values;
+  for (const auto& [name, count] : collected.flags) {
+    if (count > 0) values[name] = "true";
+  }
+  for (const auto& [name, given] : collected.values) {
+    if (given.empty()) continue;
+    const catalog::Option& option = *catalog::FindOption(name);
+    bool several = option.kind == catalog::OptionKind::kList || option.kind == catalog::OptionKind::kEach;
+    if (given.size() > 1 && !several) {
+      return InvalidOption(name, fmt::format("{} is given {} times: give it once", catalog::CommandLineName(name), given.size()));
+    }
+    std::string joined;
+    for (const std::string& value : given) {
+      if (!joined.empty()) joined += option.kind == catalog::OptionKind::kEach ? '\n' : ',';
+      joined += Unshielded(value);
+    }
+    ARROW_RETURN_NOT_OK(catalog::CheckValue(option, joined));
+    values[name] = std::move(joined);
+  }
+  return values;
+}
+
+arrow::Result<Arguments> ParseVerb(const VerbRow& row, const std::vector<std::string>& rest) {
+  Collected collected;
+  CLI::App app;
+  Declare(app, row, collected);
+  std::vector<std::string> reversed;  // CLI11 takes its arguments from the back
+  for (const std::string& argument : rest) {
+    if (argument.starts_with("--") && argument.ends_with('=')) {
+      return InvalidOption(catalog::LibraryName(argument.substr(0, argument.size() - 1)),
+                           fmt::format("'{}' has no value after '='", argument));
+    }
+    reversed.push_back(Shielded(argument));
+  }
+  std::ranges::reverse(reversed);
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    if (app.remaining().empty()) return Usage(fmt::format("{}; 'headrace {} --help' explains", error.what(), row.name));
+  }
+  Arguments arguments{.verb = row.verb, .help = collected.help, .help_all = collected.help_all};
+  if (arguments.help || arguments.help_all) return arguments;
+  for (const std::string& extra : app.remaining()) {
+    if (extra.starts_with('-') && extra != "--") return RefuseExtra(extra, row);
+  }
+  for (std::string& positional : collected.positionals) arguments.positionals.push_back(Unshielded(std::move(positional)));
+  ARROW_RETURN_NOT_OK(CheckPositionals(arguments.positionals, row));
+  ARROW_ASSIGN_OR_RAISE(arguments.options, Values(collected));
+  return arguments;
+}
+
+}  // namespace
+
+std::string_view VerbName(Verb verb) { return RowOf(verb).name; }
+unsigned VerbBit(Verb verb) { return RowOf(verb).bit; }
+
+bool AsksForJson(const std::vector<std::string>& arguments) { return std::ranges::find(arguments, "--json") != arguments.end(); }
+
+arrow::Result<Arguments> ParseArguments(std::vector<std::string> arguments) {
+  if (arguments.empty()) return Usage("a verb is missing: 'headrace --help' lists them");
+  std::string first = arguments.front();
+  arguments.erase(arguments.begin());
+  if (first == "--version") return Arguments{.verb = Verb::kVersion};
+  bool help_word = first == "help";
+  if (first == "-h" || first == "--help" || first == "--help-all" || (help_word && arguments.empty())) return Arguments{.help = true};
+  if (help_word) {
+    first = arguments.front();
+    arguments = {"--help"};
+  }
+  auto row = std::ranges::find(Verbs(), first, &VerbRow::name);
+  if (row == Verbs().end()) return UnknownVerb(first);
+  return ParseVerb(*row, arguments);
+}
+
+}  // namespace headrace::cli

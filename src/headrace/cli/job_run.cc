@@ -1,0 +1,97 @@
+#include "headrace/cli/job_run.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/base/fail_point.h"
+#include "headrace/cli/exit_code.h"
+#include "headrace/cli/progress.h"
+#include "headrace/cli/report_text.h"
+#include "headrace/cli/text.h"
+
+namespace headrace::cli {
+namespace {
+
+std::string GivenEndpoint(const catalog::OptionValues& values) {
+  auto found = values.find("bigquery_storage_endpoint");
+  return found == values.end() ? "" : found->second;
+}
+
+/// The command that goes on from `directory`, with what the checkpoint does not hold: an endpoint that came from the environment.
+std::string ResumeCommand(const std::string& directory, const catalog::OptionValues& values) {
+  if (directory.empty()) return "";
+  std::string command = fmt::format("headrace resume {}", ShellQuoted(directory));
+  auto endpoint = rpc::ResolveStorageEndpoint(GivenEndpoint(values));
+  if (GivenEndpoint(values).empty() && endpoint.ok() && !endpoint->given_by.empty()) {
+    command += fmt::format(" --bigquery-storage-endpoint {}{}", endpoint->plaintext ? "http://" : "https://", endpoint->target());
+  }
+  return command;
+}
+
+int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) {
+  bool stopped = result.end == JobEnd::kStoppedAtCheckpoint;
+  std::string_view resume = stopped ? std::string_view(parts.resume_command) : std::string_view();
+  if (console.json()) {
+    console.Result(ReportJson(result, parts.source->lineage(), parts.sink->lineage(), resume));
+  } else {
+    for (const std::string& warning : result.report.warnings) {
+      if (console.quiet()) console.Log(LogLevel::kWarning, warning);
+    }
+    if (!console.quiet()) console.Result(ReportText(result));
+    if (stopped) console.Log(LogLevel::kWarning, fmt::format("stopped at a checkpoint; to go on: {}", resume));
+  }
+  if (!console.result_written()) return kExitFailed;
+  if (stopped) return kExitResumable;
+  return result.report.rows_rejected > 0 ? kExitRejects : kExitDone;
+}
+
+}  // namespace
+
+JobEnvironment ProgramEnvironment(Console& console) {
+  JobEnvironment environment;
+  environment.logger = &console;
+  return environment;
+}
+
+arrow::Result<JobParts> MakeParts(const catalog::Address& source, const catalog::Address& destination,
+                                  const catalog::OptionValues& values) {
+  JobParts parts;
+  ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(source, values));
+  ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(destination, values));
+  ARROW_ASSIGN_OR_RAISE(parts.options, catalog::MakeJobOptions(source, destination, values));
+  parts.resume_command = ResumeCommand(parts.options.checkpoint, values);
+  if (auto point = values.find("fail_point"); point != values.end()) ARROW_RETURN_NOT_OK(ArmFailPoint(point->second));
+  return parts;
+}
+
+arrow::Status AnnounceEndpoint(Console& console, const catalog::OptionValues& values) {
+  ARROW_ASSIGN_OR_RAISE(rpc::Endpoint endpoint, rpc::ResolveStorageEndpoint(GivenEndpoint(values)));
+  if (endpoint.given_by.empty()) return arrow::Status::OK();
+  console.Say(fmt::format("using {}{} ({}{})", endpoint.plaintext ? "http://" : "https://", endpoint.target(), endpoint.given_by,
+                          endpoint.plaintext ? ", no credentials" : ""));
+  return arrow::Status::OK();
+}
+
+int RunJob(Session session, Job& job, const JobParts& parts) {
+  Console& console = session.console;
+  bool resumable = !parts.options.checkpoint.empty();
+  session.signals.SetHandler([&](int count) {
+    if (count == 1) {
+      console.Say(resumable ? "stopping at a checkpoint (again: stop at once)" : "stopping; without --checkpoint nothing is kept");
+      job.StopAtCheckpoint();
+    } else {
+      console.Say("stopping at once");
+      job.StopNow();
+    }
+  });
+  arrow::Result<JobResult> result = [&] {
+    ProgressReporter reporter(&console, [&job] { return job.progress(); });
+    return job.Run();
+  }();
+  session.signals.SetHandler(nullptr);
+  if (!result.ok()) return Fail(console, result.status(), parts.resume_command);
+  return ReportEnd(console, *result, parts);
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,105 @@
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "headrace/catalog/make.h"
+#include "headrace/cli/exit_code.h"
+#include "headrace/cli/job_run.h"
+#include "headrace/cli/planned_source.h"
+#include "headrace/cli/report_text.h"
+#include "headrace/cli/text.h"
+#include "headrace/types/schema_json.h"
+#include "headrace/types/type_table.h"
+
+namespace headrace::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kBilling =
+    "billed by the service per byte of the columns read, before compression; a row restriction can lower it, a failed read counts what was "
+    "sent";
+
+struct Parts {
+  catalog::Address source_address;
+  std::optional<catalog::Address> destination_address;
+  std::shared_ptr<const Source> source;
+  std::shared_ptr<const Sink> sink;  // null without a destination
+};
+
+arrow::Result<Parts> Prepare(const Arguments& arguments) {
+  Parts parts;
+  ARROW_ASSIGN_OR_RAISE(parts.source_address, catalog::ParseAddress(arguments.positionals[0], catalog::AddressRole::kSource));
+  if (arguments.positionals.size() > 1) {
+    ARROW_ASSIGN_OR_RAISE(parts.destination_address, catalog::ParseAddress(arguments.positionals[1], catalog::AddressRole::kDestination));
+  }
+  ARROW_RETURN_NOT_OK(catalog::CheckOptions(catalog::kPlan, parts.source_address, parts.destination_address, arguments.options));
+  ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(parts.source_address, arguments.options));
+  if (parts.destination_address) {
+    ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(*parts.destination_address, arguments.options));
+    ARROW_RETURN_NOT_OK(parts.sink->Check(SinkContext{}));
+  }
+  return parts;
+}
+
+/// The options that go to the service or shape the result: everything that was set but what concerns only the program's output.
+std::vector<std::pair<std::string, std::string>> Sent(const catalog::OptionValues& values) {
+  std::vector<std::pair<std::string, std::string>> sent;
+  for (const auto& [name, text] : values) {
+    if (catalog::FindOption(name)->places != catalog::kOutput) sent.emplace_back(name, text);
+  }
+  return sent;
+}
+
+std::string PlanText(const Parts& parts, const PlannedSource& planned, const std::string& schema, const catalog::OptionValues& values) {
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"source", parts.source_address.text},
+      {"destination", parts.destination_address ? catalog::Absolute(*parts.destination_address).text : "not given"},
+      {"columns", fmt::format("{}", planned.schema->num_fields())},
+      {"streams", WithCommas(planned.streams)},
+      {"estimated rows", planned.estimated_rows < 0 ? "unknown" : WithCommas(planned.estimated_rows)},
+      {"estimated bytes", planned.estimated_bytes < 0 ? "unknown" : HumanBytes(planned.estimated_bytes)},
+      {"cost", std::string(kBilling)},
+  };
+  for (const auto& [name, value] : planned.facts) rows.emplace_back(name, value);
+  for (auto& [name, value] : Sent(values)) rows.emplace_back(catalog::CommandLineName(name), value);
+  return fmt::format("{}\n\n{}\n\nA read session was opened, which is free; no row was read.", Aligned(rows), schema);
+}
+
+std::string PlanJson(const Parts& parts, const PlannedSource& planned, const TableSchema& schema, const catalog::OptionValues& values) {
+  Json json = {{"source", parts.source_address.text}};
+  if (parts.destination_address) json["destination"] = catalog::Absolute(*parts.destination_address).text;
+  json["streams"] = planned.streams;
+  json["estimated_rows"] = planned.estimated_rows < 0 ? Json() : Json(planned.estimated_rows);
+  json["estimated_bytes"] = planned.estimated_bytes < 0 ? Json() : Json(static_cast<int64_t>(planned.estimated_bytes));
+  json["cost"] = kBilling;
+  json["options"] = Json::object();
+  for (auto& [name, value] : Sent(values)) json["options"][name] = value;
+  json["facts"] = planned.facts;
+  json["schema"] = Json::parse(SchemaToJson(schema), nullptr, false);
+  json["lineage"] = {{"sources", Json::parse(LineageJson(parts.source->lineage()), nullptr, false)}};
+  if (parts.sink) json["lineage"]["destinations"] = Json::parse(LineageJson(parts.sink->lineage()), nullptr, false);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+int Plan(Session session) {
+  const catalog::OptionValues& values = session.arguments.options;
+  auto parts = Prepare(session.arguments);
+  if (!parts.ok()) return Refuse(session.console, parts.status());
+  if (auto status = AnnounceEndpoint(session.console, values); !status.ok()) return Refuse(session.console, status);
+  auto planned = PlanSource(session, *parts->source);
+  if (!planned.ok()) return Fail(session.console, planned.status());
+  auto table = FromArrowSchema(*planned->schema);
+  auto schema = SchemaText(*planned->schema);
+  if (!table.ok()) return Fail(session.console, table.status());
+  if (!schema.ok()) return Fail(session.console, schema.status());
+  session.console.Result(session.console.json() ? PlanJson(*parts, *planned, *table, values) : PlanText(*parts, *planned, *schema, values));
+  return kExitDone;
+}
+
+}  // namespace headrace::cli

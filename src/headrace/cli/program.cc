@@ -1,0 +1,62 @@
+#include <utility>
+
+#include "headrace/cli/exit_code.h"
+#include "headrace/cli/help.h"
+#include "headrace/cli/verbs.h"
+#include "headrace/cli/version.h"
+
+namespace headrace::cli {
+namespace {
+
+int Run(Session session) {
+  switch (*session.arguments.verb) {
+    case Verb::kCopy:
+      return Copy(session);
+    case Verb::kResume:
+      return Resume(session);
+    case Verb::kPlan:
+      return Plan(session);
+    case Verb::kSchema:
+      return Schema(session);
+    case Verb::kServe:
+      return Serve(session);
+    case Verb::kVersion:
+      session.console.Result(VersionText());
+      return kExitDone;
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+
+int Refuse(Console& console, const arrow::Status& status) {
+  console.Error(status);
+  const ErrorInfo* info = GetErrorInfo(status);
+  bool usage = info != nullptr && (info->reason == "USAGE" || info->reason == "INVALID_OPTION" || info->reason == "UNSUPPORTED");
+  return usage ? kExitUsage : kExitFailed;
+}
+
+int Fail(Console& console, const arrow::Status& status, std::string_view resume_command) {
+  console.Error(status, resume_command);
+  return kExitFailed;
+}
+
+int RunProgram(std::vector<std::string> given, SignalWatcher& signals) {
+  bool json = AsksForJson(given);
+  auto arguments = ParseArguments(std::move(given));
+  if (!arguments.ok()) {
+    Console console({.json = json});
+    return Refuse(console, arguments.status());
+  }
+  Console console({.json = arguments->options.contains("json"), .quiet = arguments->options.contains("quiet")});
+  if (!arguments->verb || arguments->help || arguments->help_all) {
+    std::string text = arguments->verb ? VerbHelp(*arguments->verb, arguments->help_all) : ProgramHelp();
+    text.pop_back();  // Result ends the line
+    console.Result(text);
+    return console.result_written() ? kExitDone : kExitFailed;
+  }
+  int code = Run({*arguments, console, signals});
+  return code == kExitDone && !console.result_written() ? kExitFailed : code;
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,70 @@
+#include "headrace/cli/report_text.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "headrace/cli/text.h"
+
+namespace headrace::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const Lineage& lineage) {
+  Json list = Json::array();
+  for (const Dataset& dataset : lineage.datasets) {
+    Json entry = {{"namespace", dataset.namespace_name}, {"name", dataset.name}};
+    if (!dataset.facets.empty()) entry["facets"] = dataset.facets;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string_view Outcome(const JobResult& result) {
+  if (result.end == JobEnd::kStoppedAtCheckpoint) return "stopped";
+  return result.report.rows_rejected > 0 ? "done_with_rejects" : "done";
+}
+
+}  // namespace
+
+std::string ReportText(const JobResult& result) {
+  const Report& report = result.report;
+  bool stopped = result.end == JobEnd::kStoppedAtCheckpoint;
+  double rate = report.seconds > 0 ? static_cast<double>(report.bytes_in_memory) / report.seconds : 0;
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {stopped ? "stopped after" : "copied", fmt::format("{} rows", WithCommas(report.rows_written))},
+      {"received", fmt::format("{} ({} as columns)", HumanBytes(static_cast<double>(report.bytes_read)),
+                               HumanBytes(static_cast<double>(report.bytes_in_memory)))},
+      {"written", HumanBytes(static_cast<double>(report.bytes_written))},
+      {"time",
+       fmt::format("{}{}", HumanSeconds(report.seconds), report.resumed ? " in this run" : fmt::format(", {}/s", HumanBytes(rate)))},
+      {"streams", WithCommas(report.splits)},
+      {"memory", fmt::format("{} at most, {} of it in rows", HumanBytes(static_cast<double>(report.peak_resident_bytes)),
+                             HumanBytes(static_cast<double>(report.peak_budget_bytes)))},
+  };
+  if (report.rows_rejected > 0) rows.emplace_back("rejected", fmt::format("{} rows", WithCommas(report.rows_rejected)));
+  if (report.rows_skipped > 0) rows.emplace_back("skipped", fmt::format("{} rows", WithCommas(report.rows_skipped)));
+  if (report.checkpoints > 0) rows.emplace_back("checkpoints", fmt::format("{}", report.checkpoints));
+  if (report.restarts > 0) rows.emplace_back("restarts", fmt::format("{}", report.restarts));
+  for (const auto& [name, value] : report.facts) rows.emplace_back(name, value);
+  for (const std::string& warning : report.warnings) rows.emplace_back("warning", warning);
+  return Aligned(rows);
+}
+
+std::string ReportJson(const JobResult& result, const Lineage& source, const Lineage& sink, std::string_view resume_command) {
+  Json json = {{"outcome", Outcome(result)}};
+  Json report = Json::parse(result.report.ToJson(), nullptr, /*allow_exceptions=*/false);
+  if (report.is_object()) json.update(report);
+  json["lineage"] = {{"sources", ToJson(source)}, {"destinations", ToJson(sink)}};
+  if (!resume_command.empty()) json["resume_command"] = std::string(resume_command);
+  return Dump(json);
+}
+
+std::string LineageJson(const Lineage& lineage) { return Dump(ToJson(lineage)); }
+
+}  // namespace headrace::cli

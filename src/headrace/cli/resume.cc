@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "headrace/cli/exit_code.h"
+#include "headrace/cli/job_run.h"
+
+namespace headrace::cli {
+namespace {
+
+int AlreadyFinished(Console& console, const PersistedJob& persisted) {
+  if (console.json()) {
+    nlohmann::ordered_json json = {{"outcome", "already_finished"}, {"job_name", persisted.job_name}, {"checkpoint", persisted.checkpoint}};
+    console.Result(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  } else {
+    console.Say(fmt::format("the job {} is finished: nothing is left to do", persisted.job_name));
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+int Resume(Session session) {
+  const std::string& directory = session.arguments.positionals[0];
+  auto persisted = ReadPersistedJob(LocalFileSystem(), directory);
+  if (!persisted.ok()) return Fail(session.console, persisted.status());
+  auto configuration = catalog::FromMap(persisted->configuration);
+  if (!configuration.ok()) return Fail(session.console, configuration.status());
+  auto values = catalog::MergeForResume(*configuration, session.arguments.options);
+  if (!values.ok()) return Refuse(session.console, values.status());
+  if (persisted->finished) return AlreadyFinished(session.console, *persisted);
+
+  (*values)["checkpoint"] = directory;
+  (*values)["job_name"] = persisted->job_name;
+  auto parts = MakeParts(configuration->source, configuration->destination, *values);
+  if (!parts.ok()) return Refuse(session.console, parts.status());
+  if (auto status = AnnounceEndpoint(session.console, *values); !status.ok()) return Refuse(session.console, status);
+  auto job = Job::Restore(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console));
+  if (!job.ok()) return Refuse(session.console, job.status());
+  return RunJob(session, **job, *parts);
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,46 @@
+#include <stop_token>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "headrace/base/file_system.h"
+#include "headrace/catalog/make.h"
+#include "headrace/cli/exit_code.h"
+#include "headrace/cli/serve_options.h"
+#include "headrace/cli/verbs.h"
+#include "headrace/local/service.h"
+
+namespace headrace::cli {
+namespace {
+
+arrow::Status WriteReadyFile(const catalog::OptionValues& values, const local::BoundAddresses& addresses) {
+  auto file = values.find("ready_file");
+  if (file == values.end()) return arrow::Status::OK();
+  nlohmann::ordered_json json = {{"grpc", addresses.grpc}, {"http", addresses.http}};
+  return WithContext(WriteFileAtomically(LocalFileSystem(), file->second, json.dump() + "\n", /*replace=*/true), "--ready-file");
+}
+
+}  // namespace
+
+int Serve(Session session) {
+  const catalog::OptionValues& values = session.arguments.options;
+  auto status = catalog::CheckOptions(catalog::kServeVerb, std::nullopt, std::nullopt, values);
+  auto options = status.ok() ? MakeServiceOptions(values) : arrow::Result<local::ServiceOptions>(status);
+  if (!options.ok()) return Refuse(session.console, options.status());
+
+  std::stop_source stop;
+  local::Service service(*options);
+  auto addresses = service.Start();
+  if (!addresses.ok()) return Refuse(session.console, addresses.status());
+  session.signals.SetHandler([&stop](int) { stop.request_stop(); });
+  for (const local::TableFile& table : options->load) session.console.Result(fmt::format("table {} from {}", table.name, table.path));
+  session.console.Result(fmt::format("BigQuery Storage Read API at http://{}", addresses->grpc));
+  session.console.Result(fmt::format("admin at http://{}/headrace/ (health, counters, faults)", addresses->http));
+  if (auto ready = WriteReadyFile(values, *addresses); !ready.ok()) return Fail(session.console, ready);
+  service.Wait(stop.get_token());
+  session.signals.SetHandler(nullptr);
+  service.Shutdown();
+  return kExitDone;
+}
+
+}  // namespace headrace::cli

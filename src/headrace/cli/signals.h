@@ -1,0 +1,34 @@
+// SIGINT and SIGTERM as calls on an ordinary thread.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace headrace::cli {
+
+/// Made first thing in main, before any other thread: every thread inherits the block, so that only the watcher's own thread sees the
+/// signals.
+class SignalWatcher {
+ public:
+  SignalWatcher();
+  ~SignalWatcher();
+  SignalWatcher(const SignalWatcher&) = delete;
+  SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+  /// `handler(n)` is called on the watcher's thread for the n-th signal since it was set (from 1). Null, as at the start, and any third
+  /// signal: the process ends at once, with the code of a failure. Once this returns, the handler set before is not running any more.
+  void SetHandler(std::function<void(int)> handler);
+
+ private:
+  void Watch();
+
+  int signals_ = -1;  // signalfd
+  int stop_ = -1;     // eventfd
+  std::mutex mutex_;
+  std::function<void(int)> handler_;
+  int count_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace headrace::cli

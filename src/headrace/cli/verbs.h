@@ -1,0 +1,35 @@
+// One function per verb; each answers the exit code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/cli/arguments.h"
+#include "headrace/cli/console.h"
+#include "headrace/cli/signals.h"
+
+namespace headrace::cli {
+
+/// What a verb works with.
+struct Session {
+  const Arguments& arguments;
+  Console& console;
+  SignalWatcher& signals;
+};
+
+int Copy(Session session);
+int Resume(Session session);
+int Plan(Session session);
+int Schema(Session session);
+int Serve(Session session);
+
+/// The whole program behind main(), with `arguments` as given after the program's name.
+int RunProgram(std::vector<std::string> arguments, SignalWatcher& signals);
+
+/// Prints an error found before anything started; the exit code is that of usage for wrong options and addresses, else of a failure.
+int Refuse(Console& console, const arrow::Status& status);
+/// Prints an error of the work itself; answers the exit code of a failure.
+int Fail(Console& console, const arrow::Status& status, std::string_view resume_command = {});
+
+}  // namespace headrace::cli
