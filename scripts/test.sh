@@ -103,7 +103,7 @@ part_sanitize() {
 }
 part_tidy() {
   must "build release" scripts/build.sh release
-  step "clang-tidy on every file" check_tidy 1000000 < <(tree_files 'src/*.cc' 'tests/*.cc')
+  step "clang-tidy on every file" check_tidy 1000000 < <(tree_files 'src/*.cc' 'tests/*.cc' 'fuzz/*.cc')
 }
 part_long() {
   must "build release" scripts/build.sh release

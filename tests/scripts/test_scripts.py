@@ -1,0 +1,43 @@
+"""scripts/test.sh never passes silently: a part that does not exist, or a name that is nothing, is an error that names it."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*arguments):
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("arguments, named", [
+    (["--all", "peers"], "there is no part 'peers'"),
+    (["--all", "sanitize", "bench"], "there is no part 'bench'"),
+    (["--", "nowhere"], "'nowhere' is neither"),
+    (["--"], "scripts/test.sh -- NAME"),
+    (["--fast"], "scripts/test.sh --all"),
+])
+def test_what_does_not_exist_is_refused(arguments, named):
+    done = run("scripts/test.sh", *arguments)
+    assert done.returncode == 2
+    assert named in done.stderr
+
+
+def test_a_failed_step_fails_the_run(tmp_path):
+    """The functions of test.sh, with steps of our own."""
+    text = (ROOT / "scripts/test.sh").read_text()
+    functions = text[text.index("failed=()"):text.index("# Files of the tree")]
+    script = tmp_path / "steps.sh"
+    script.write_text(f"set -euo pipefail\n{functions}\nstep first false\nstep second true\nskip 'third: no tool'\nfinish\n")
+    done = run("bash", str(script))
+    assert done.returncode == 1
+    assert "failed: first" in done.stdout and "skipped: third: no tool" in done.stdout and "second: ok" in done.stdout
+    script.write_text(f"set -euo pipefail\n{functions}\nstep only true\nfinish\n")
+    assert run("bash", str(script)).returncode == 0
+
+
+@pytest.mark.parametrize("script", sorted([*(ROOT / "scripts").glob("*.sh"), ROOT / ".ci" / "run"]), ids=lambda path: path.name)
+def test_scripts_parse(script):
+    assert run("bash", "-n", str(script)).returncode == 0
