@@ -1,4 +1,5 @@
-// The manifest of a directory result: the file that is written last and makes the directory a result. docs/formats/manifest.md is its document.
+// The manifest of a directory result: the file that is written last and makes the directory a result. docs/formats/manifest.md is its
+// document.
 //
 // Free functions and plain values, any thread.
 #pragma once

@@ -18,11 +18,11 @@ struct ReadTableOptions {
   std::vector<std::string> csv_null_values{""};
 };
 
-/// `path` is a .parquet, .csv or .csv.gz file, or a directory that a Headrace job wrote (its files are those that the manifest names, which must
-/// have the sizes that it says). Other directories are refused with the reason NOT_A_RESULT.
+/// `path` is a .parquet, .csv or .csv.gz file, or a directory that a Headrace job wrote (its files are those that the manifest names, which
+/// must have the sizes that it says). Other directories are refused with the reason NOT_A_RESULT.
 ///
-/// CSV: the first line names the columns; a column's type is the narrowest of INT64, FLOAT64, BOOL, DATE, TIME, DATETIME, TIMESTAMP (text with an
-/// offset or Z) and STRING that every one of its values in the whole file has.
+/// CSV: the first line names the columns; a column's type is the narrowest of INT64, FLOAT64, BOOL, DATE, TIME, DATETIME, TIMESTAMP (text
+/// with an offset or Z) and STRING that every one of its values in the whole file has.
 arrow::Result<std::shared_ptr<arrow::Table>> ReadTable(FileSystem* files, const std::string& path, const ReadTableOptions& options = {});
 
 }  // namespace headrace

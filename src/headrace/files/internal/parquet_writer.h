@@ -1,0 +1,55 @@
+// The SinkWriter of the Parquet sink: one file at a time under a temporary name, closed at each PrepareCommit. One thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/files/internal/parquet_file.h"
+#include "headrace/runtime/sink.h"
+
+namespace headrace {
+
+struct ParquetWriterSettings {
+  std::string directory{};
+  std::string single_name{};  // empty = part files
+  std::string run_id{};
+  int writer_index = 0;
+  uint64_t first_checkpoint = 1;
+  int64_t max_file_bytes = 0;
+  ParquetEncoding encoding{};
+};
+
+class ParquetSinkWriter final : public SinkWriter {
+ public:
+  /// `inherited` are the files that the states of earlier writers name.
+  ParquetSinkWriter(FileSystem* files, ParquetWriterSettings settings, std::shared_ptr<arrow::Schema> schema,
+                    std::vector<ManifestFile> inherited);
+
+  arrow::Status Write(const Batch& batch) override;
+  arrow::Status Flush() override { return arrow::Status::OK(); }  // nothing is in flight; PrepareCommit makes rows durable
+  arrow::Result<std::vector<Committable>> PrepareCommit() override;
+  arrow::Result<std::string> Snapshot(uint64_t checkpoint) override;
+  int64_t written() const override { return written_; }
+  int64_t bytes_written() const override;
+  void Abort() override;
+
+ private:
+  arrow::Status OpenFile();
+  arrow::Status CloseFile();
+  std::string TempPath() const;
+
+  FileSystem* const files_;
+  const ParquetWriterSettings settings_;
+  const std::shared_ptr<arrow::Schema> schema_;
+  std::vector<ManifestFile> prepared_;  // inherited and own
+  std::vector<ManifestFile> closed_;    // since the last PrepareCommit
+  uint64_t checkpoint_;                 // that closes the files being written
+  uint64_t sequence_ = 0;               // of the next file of that checkpoint
+  std::string name_{};                  // final name of file_
+  std::unique_ptr<ParquetFile> file_;
+  int64_t written_ = 0;
+  int64_t closed_bytes_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,249 @@
+#include "headrace/files/parquet_sink.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/base/fail_point.h"
+#include "headrace/files/internal/parquet_committer.h"
+#include "headrace/files/internal/parquet_file.h"
+#include "headrace/files/internal/parquet_writer.h"
+#include "headrace/files/internal/part_name.h"
+#include "headrace/files/internal/sink_state.h"
+#include "headrace/files/internal/target.h"
+#include "headrace/files/manifest.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kExtension = ".parquet";
+
+arrow::Status CheckOptions(const ParquetSinkOptions& options) {
+  ARROW_RETURN_NOT_OK(CompressionFromName(options.compression).status());
+  if (options.path.empty()) return InvalidOption("path", "the target has no path");
+  if (options.row_group_rows < 1) return InvalidOption("row_group_rows", "row_group_rows must be at least 1");
+  if (options.row_group_bytes < 1) return InvalidOption("row_group_bytes", "row_group_bytes must be at least 1");
+  if (options.max_file_bytes < 0) return InvalidOption("max_file_bytes", "max_file_bytes must be 0 (no bound) or more");
+  return arrow::Status::OK();
+}
+
+ParquetEncoding EncodingOf(const ParquetSinkOptions& options, int64_t writer_memory) {
+  return {.compression = CompressionFromName(options.compression).ValueOrDie(),  // checked by Make
+          .row_group_rows = options.row_group_rows,
+          .row_group_memory = writer_memory > 0 ? std::min(options.row_group_bytes, writer_memory) : options.row_group_bytes};
+}
+
+/// Removes everything that `removable` says; syncs the directory when anything went.
+template <typename Predicate>
+arrow::Status RemoveFiles(FileSystem* files, const std::string& directory, Predicate removable) {
+  ARROW_ASSIGN_OR_RAISE(auto entries, files->List(directory));
+  bool any = false;
+  for (const auto& entry : entries) {
+    if (entry.is_directory || !removable(entry.name)) continue;
+    ARROW_RETURN_NOT_OK(files->Remove(JoinPath(directory, entry.name)));
+    any = true;
+  }
+  return any ? files->SyncDirectory(directory) : arrow::Status::OK();
+}
+
+/// The names in the directory's manifest when this very job wrote it; nothing else.
+arrow::Result<std::set<std::string>> NamesInOwnManifest(FileSystem* files, const std::string& directory, const std::string& run_id) {
+  std::set<std::string> names;
+  ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(JoinPath(directory, kManifestName)));
+  if (!entry) return names;
+  ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, directory));
+  if (manifest.run_id != run_id) return names;
+  for (const auto& file : manifest.files) names.insert(file.name);
+  return names;
+}
+
+/// An empty table still has all its columns: a file without rows.
+arrow::Result<ManifestFile> WriteEmptyFile(FileSystem* files, const std::string& directory, const std::string& name,
+                                           const std::string& temp_name, const std::shared_ptr<arrow::Schema>& schema,
+                                           const ParquetEncoding& encoding, bool replace) {
+  const std::string temp = JoinPath(directory, temp_name);
+  ARROW_RETURN_NOT_OK(files->Remove(temp));
+  ARROW_ASSIGN_OR_RAISE(auto file, ParquetFile::Create(files, temp, schema, encoding));
+  ARROW_ASSIGN_OR_RAISE(auto written, file->Close());
+  ARROW_RETURN_NOT_OK(files->Rename(temp, JoinPath(directory, name), replace));
+  FailPoint("file.renamed");
+  ARROW_RETURN_NOT_OK(files->SyncDirectory(directory));
+  written.name = name;
+  return written;
+}
+
+arrow::Status CheckAllThere(FileSystem* files, const std::string& directory, const std::vector<ManifestFile>& list) {
+  for (const auto& file : list) {
+    const std::string path = JoinPath(directory, file.name);
+    ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(path));
+    if (entry && entry->size == file.bytes) continue;
+    return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = path, .reason = "FILE_LOST"},
+                     fmt::format("{} with {} rows was committed and is {}: run the job again", path, file.rows,
+                                 entry ? fmt::format("now {} bytes long instead of {}", entry->size, file.bytes) : "gone"));
+  }
+  return arrow::Status::OK();
+}
+
+/// The manifest may only replace none, the one that Prepare saw, or that of an earlier Finish of this job.
+arrow::Status CheckNoOtherManifest(FileSystem* files, const std::string& directory, const std::string& run_id,
+                                   const ParquetJobState& state) {
+  ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(JoinPath(directory, kManifestName)));
+  if (!entry) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, directory));
+  if (manifest.run_id == run_id || (!state.replaced_run_id.empty() && manifest.run_id == state.replaced_run_id)) return arrow::Status::OK();
+  return MakeError({.code = Code::kAlreadyExists, .service = "local files", .resource = directory, .reason = "TARGET_EXISTS"},
+                   fmt::format("another job (run {}) has finished in {} while this one ran: its result is left as it is, and the files "
+                               "part-{}-* are not part of a result",
+                               manifest.run_id, directory, run_id));
+}
+
+}  // namespace
+
+arrow::Result<std::shared_ptr<const ParquetSink>> ParquetSink::Make(ParquetSinkOptions options) {
+  ARROW_RETURN_NOT_OK(CheckOptions(options));
+  bool directory = options.path.back() == '/';
+  while (options.path.size() > 1 && options.path.back() == '/') options.path.pop_back();
+  const std::string name = BaseNameOf(options.path);
+  // A leading dot begins a hidden name, not an extension; "." and ".." are directories.
+  directory = directory || name.find_last_not_of('.') == std::string::npos || name.find('.', 1) == std::string::npos;
+  if (!directory && !name.ends_with(kExtension)) {
+    return InvalidOption(
+        "path", fmt::format("{}: the target's name must end in .parquet (a single file) or in '/' (a directory of files)", options.path));
+  }
+  if (!directory && options.max_file_bytes > 0) {
+    return InvalidOption("max_file_bytes", fmt::format("max_file_bytes applies to a directory, and {} is a single file", options.path));
+  }
+  return std::shared_ptr<const ParquetSink>(new ParquetSink(std::move(options), !directory));
+}
+
+Lineage ParquetSink::lineage() const {
+  // Only the process's working directory is asked, no file.
+  std::error_code ignored;
+  auto path = std::filesystem::absolute(options_.path, ignored).lexically_normal().string();
+  return {.datasets = {{.namespace_name = "file", .name = path.empty() ? options_.path : path}}};
+}
+
+int ParquetSink::max_writers() const { return single_file_ ? 1 : 0; }
+
+arrow::Status ParquetSink::SupportsCheckpoints() const {
+  if (!single_file_) return arrow::Status::OK();
+  const std::string directory = options_.path.substr(0, options_.path.size() - kExtension.size());
+  return InvalidOption("checkpoint",
+                       fmt::format("{} is a single file, which cannot be continued after a checkpoint: write to the directory {}/ "
+                                   "instead, or leave the checkpoint out",
+                                   options_.path, directory));
+}
+
+std::map<std::string, std::string> ParquetSink::facts(std::string_view /*job_state*/) const {
+  if (single_file_) return {{"output", options_.path}};
+  return {{"output", options_.path + "/"}, {"manifest", JoinPath(options_.path, kManifestName)}};
+}
+
+arrow::Status ParquetSink::Check(const SinkContext& context) const {
+  return LookAtTarget(context.files, {options_.path, single_file_, options_.overwrite, context.run_id}).status();
+}
+
+arrow::Result<std::string> ParquetSink::Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const {
+  ARROW_RETURN_NOT_OK(CheckParquetSchema(*schema));
+  ARROW_ASSIGN_OR_RAISE(auto found, LookAtTarget(context.files, {options_.path, single_file_, options_.overwrite, context.run_id}));
+  ParquetJobState state;
+  if (found.replaced) {
+    state.replaced_run_id = found.replaced->run_id;
+    for (const auto& file : found.replaced->files) state.replaced_files.push_back(file.name);
+  }
+  if (!single_file_ && !found.exists) {
+    state.directory_created = true;
+    ARROW_RETURN_NOT_OK(context.files->CreateDirectories(options_.path));
+    ARROW_RETURN_NOT_OK(context.files->SyncDirectory(DirectoryOf(options_.path)));
+  }
+  return EncodeJobState(state);
+}
+
+arrow::Result<std::unique_ptr<SinkWriter>> ParquetSink::CreateWriter(const SinkContext& context, std::string_view job_state,
+                                                                     const std::shared_ptr<arrow::Schema>& schema) const {
+  return RestoreWriter(context, job_state, schema, {});
+}
+
+arrow::Result<std::unique_ptr<SinkWriter>> ParquetSink::RestoreWriter(const SinkContext& context, std::string_view /*job_state*/,
+                                                                      const std::shared_ptr<arrow::Schema>& schema,
+                                                                      const std::vector<std::string>& states) const {
+  ARROW_RETURN_NOT_OK(CheckParquetSchema(*schema));
+  ARROW_ASSIGN_OR_RAISE(auto inherited, FilesOfStates(states));
+  ParquetWriterSettings settings{.directory = directory(),
+                                 .single_name = single_file_ ? BaseNameOf(options_.path) : "",
+                                 .run_id = context.run_id,
+                                 .writer_index = context.writer_index,
+                                 .first_checkpoint = context.first_checkpoint,
+                                 .max_file_bytes = options_.max_file_bytes,
+                                 .encoding = EncodingOf(options_, context.writer_memory)};
+  return std::make_unique<ParquetSinkWriter>(context.files, std::move(settings), schema, std::move(inherited));
+}
+
+arrow::Result<std::unique_ptr<Committer>> ParquetSink::CreateCommitter(const SinkContext& context, std::string_view /*job_state*/) const {
+  return std::make_unique<ParquetCommitter>(context.files, directory(), single_file_ ? BaseNameOf(options_.path) : "", context.run_id,
+                                            single_file_ && options_.overwrite);
+}
+
+arrow::Status ParquetSink::RemoveOrphans(const SinkContext& context, std::string_view /*job_state*/,
+                                         const std::vector<std::string>& writer_states) const {
+  FileSystem* files = context.files;
+  if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(BaseNameOf(options_.path), context.run_id)));
+  ARROW_ASSIGN_OR_RAISE(auto named, FilesOfStates(writer_states));
+  // A job that died after its manifest finishes once more; until then the manifest must stay true.
+  ARROW_ASSIGN_OR_RAISE(auto keep, NamesInOwnManifest(files, options_.path, context.run_id));
+  for (auto& file : named) keep.insert(std::move(file.name));
+  return RemoveFiles(files, options_.path, [&](std::string_view name) {
+    if (!PartNameOfTemp(name, context.run_id).empty()) return true;  // those that the checkpoint names have their final names by now
+    return IsPartNameOf(name, context.run_id) && !keep.contains(std::string(name));
+  });
+}
+
+arrow::Status ParquetSink::Finish(const SinkContext& context, std::string_view job_state, const std::shared_ptr<arrow::Schema>& schema,
+                                  const std::vector<std::string>& writer_states, const Report& report) const {
+  FileSystem* files = context.files;
+  ARROW_ASSIGN_OR_RAISE(auto state, DecodeJobState(job_state));
+  ARROW_ASSIGN_OR_RAISE(auto list, FilesOfStates(writer_states));
+  ARROW_RETURN_NOT_OK(CheckAllThere(files, directory(), list));
+  const std::string empty_name = single_file_ ? BaseNameOf(options_.path) : PartName(context.run_id, 0, 0, 0);
+  const std::string empty_temp = single_file_ ? TempSingleName(empty_name, context.run_id) : TempPartName(empty_name);
+  if (!single_file_) ARROW_RETURN_NOT_OK(CheckNoOtherManifest(files, options_.path, context.run_id, state));
+  if (list.empty()) {
+    ARROW_ASSIGN_OR_RAISE(auto empty, WriteEmptyFile(files, directory(), empty_name, empty_temp, schema,
+                                                     EncodingOf(options_, context.writer_memory), !single_file_ || options_.overwrite));
+    list.push_back(std::move(empty));
+  }
+  if (single_file_) return arrow::Status::OK();
+  Manifest manifest{
+      .format = "parquet", .job_name = context.job_name, .run_id = context.run_id, .files = list, .schema = schema, .facts = report.facts};
+  for (const auto& file : list) {
+    manifest.total_rows += file.rows;
+    manifest.total_bytes += file.bytes;
+  }
+  ARROW_ASSIGN_OR_RAISE(auto json, ManifestToJson(manifest));
+  ARROW_RETURN_NOT_OK(WriteFileAtomically(files, JoinPath(options_.path, kManifestName), json, /*replace=*/true));
+  FailPoint("finish.manifest_written");
+  std::set<std::string> replaced(state.replaced_files.begin(), state.replaced_files.end());
+  for (const auto& file : list) replaced.erase(file.name);
+  // Only names that a sink of ours gives: a manifest is a file that anybody may have written.
+  return RemoveFiles(files, options_.path, [&](const std::string& name) { return IsPartName(name) && replaced.contains(name); });
+}
+
+arrow::Status ParquetSink::Abandon(const SinkContext& context, std::string_view job_state) const {
+  FileSystem* files = context.files;
+  if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(BaseNameOf(options_.path), context.run_id)));
+  ARROW_ASSIGN_OR_RAISE(auto state, DecodeJobState(job_state));
+  ARROW_ASSIGN_OR_RAISE(auto keep, NamesInOwnManifest(files, options_.path, context.run_id));
+  ARROW_RETURN_NOT_OK(RemoveFiles(files, options_.path, [&](std::string_view name) {
+    return !PartNameOfTemp(name, context.run_id).empty() || (IsPartNameOf(name, context.run_id) && !keep.contains(std::string(name)));
+  }));
+  if (!state.directory_created) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(auto left, files->List(options_.path));
+  return left.empty() ? files->Remove(options_.path) : arrow::Status::OK();
+}
+
+std::string ParquetSink::directory() const { return single_file_ ? DirectoryOf(options_.path) : options_.path; }
+
+}  // namespace headrace

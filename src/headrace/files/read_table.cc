@@ -1,0 +1,129 @@
+#include "headrace/files/read_table.h"
+
+#include <limits>
+#include <utility>
+
+#include <arrow/compute/cast.h>
+#include <arrow/csv/api.h>
+#include <arrow/io/compressed.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/util/compression.h>
+#include <fmt/format.h>
+#include <parquet/arrow/reader.h>
+
+#include "headrace/files/manifest.h"
+#include "headrace/types/normalize.h"
+
+namespace headrace {
+namespace {
+
+using TablePtr = std::shared_ptr<arrow::Table>;
+
+arrow::Result<TablePtr> ReadParquet(FileSystem* files, const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto file, files->Open(path));
+  ARROW_ASSIGN_OR_RAISE(auto reader, parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+  ARROW_ASSIGN_OR_RAISE(auto table, reader->ReadTable());
+  return NormalizeToBigQuery(table);
+}
+
+// The types that Arrow's reader does not try by itself, in the order in which they are tried. All keep microseconds.
+const std::vector<std::shared_ptr<arrow::DataType>>& TextTypes() {
+  static const std::vector<std::shared_ptr<arrow::DataType>> types = {
+      arrow::time64(arrow::TimeUnit::MICRO), arrow::timestamp(arrow::TimeUnit::MICRO), arrow::timestamp(arrow::TimeUnit::MICRO, "UTC")};
+  return types;
+}
+
+// Arrow infers times only with whole seconds and timestamps with a fraction only as nanoseconds, whose range ends in 2262: what is left as
+// text is tried again with microseconds.
+arrow::Result<std::shared_ptr<arrow::ChunkedArray>> TimesOfText(const std::shared_ptr<arrow::ChunkedArray>& column) {
+  if (column->type()->id() != arrow::Type::STRING || column->null_count() == column->length()) return column;
+  for (const auto& type : TextTypes()) {
+    auto cast = arrow::compute::Cast(column, type);
+    if (cast.ok()) return cast->chunked_array();
+  }
+  return column;
+}
+
+arrow::csv::ConvertOptions ConvertOptionsOf(const ReadTableOptions& options) {
+  auto convert = arrow::csv::ConvertOptions::Defaults();
+  convert.null_values = options.csv_null_values;
+  convert.strings_can_be_null = true;
+  convert.quoted_strings_can_be_null = false;
+  convert.true_values = {"true", "True", "TRUE"};
+  convert.false_values = {"false", "False", "FALSE"};
+  return convert;
+}
+
+arrow::Result<TablePtr> ReadCsv(FileSystem* files, const std::string& path, const ReadTableOptions& options, bool gzip) {
+  std::shared_ptr<arrow::io::InputStream> input;
+  ARROW_ASSIGN_OR_RAISE(input, files->Open(path));
+  std::unique_ptr<arrow::util::Codec> codec;
+  if (gzip) {
+    ARROW_ASSIGN_OR_RAISE(codec, arrow::util::Codec::Create(arrow::Compression::GZIP));
+    ARROW_ASSIGN_OR_RAISE(input, arrow::io::CompressedInputStream::Make(codec.get(), input));
+  }
+  auto read = arrow::csv::ReadOptions::Defaults();
+  // One row, with line breaks inside quotes, must fit into a block. Inference is over all blocks: Arrow converts the earlier ones again
+  // when a later one needs a wider type.
+  read.block_size = 16 << 20;
+  auto parse = arrow::csv::ParseOptions::Defaults();
+  parse.newlines_in_values = true;
+  ARROW_ASSIGN_OR_RAISE(auto reader,
+                        arrow::csv::TableReader::Make(arrow::io::default_io_context(), input, read, parse, ConvertOptionsOf(options)));
+  ARROW_ASSIGN_OR_RAISE(auto table, reader->Read());
+  for (int i = 0; i < table->num_columns(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(auto column, TimesOfText(table->column(i)));
+    if (column == table->column(i)) continue;
+    ARROW_ASSIGN_OR_RAISE(table, table->SetColumn(i, table->field(i)->WithType(column->type()), column));
+  }
+  return NormalizeToBigQuery(table);
+}
+
+arrow::Result<TablePtr> ReadDirectory(FileSystem* files, const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, path));
+  std::vector<TablePtr> tables;
+  for (const auto& file : manifest.files) {
+    const std::string part = JoinPath(path, file.name);
+    ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(part));
+    if (!entry || entry->size != file.bytes) {
+      return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = part, .reason = "FILE_DIFFERS"},
+                       fmt::format("{} is {}, the manifest says {} bytes: the result is damaged", part,
+                                   entry ? fmt::format("{} bytes long", entry->size) : "missing", file.bytes));
+    }
+    ARROW_ASSIGN_OR_RAISE(auto table, ReadParquet(files, part));
+    tables.push_back(std::move(table));
+  }
+  if (tables.empty()) {
+    ARROW_ASSIGN_OR_RAISE(auto empty, arrow::Table::MakeEmpty(manifest.schema));
+    return NormalizeToBigQuery(empty);
+  }
+  return arrow::ConcatenateTables(tables);
+}
+
+arrow::Result<TablePtr> ReadFile(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
+  if (path.ends_with(".parquet")) return ReadParquet(files, path);
+  if (path.ends_with(".csv")) return ReadCsv(files, path, options, false);
+  if (path.ends_with(".csv.gz")) return ReadCsv(files, path, options, true);
+  if (path.ends_with(".zip")) {
+    return Unsupported(path,
+                       fmt::format("{} is a zip archive, which is not read: unzip it and give the .csv or .parquet file in it", path));
+  }
+  return Unsupported(
+      path, fmt::format("{}: the format is not known by its name; .parquet, .csv, .csv.gz and directories with a manifest are read", path));
+}
+
+}  // namespace
+
+arrow::Result<TablePtr> ReadTable(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(path));
+  if (!entry)
+    return MakeError({.code = Code::kNotFound, .service = "local files", .resource = path}, fmt::format("{} does not exist", path));
+  if (entry->is_directory) return ReadDirectory(files, path);
+  auto table = ReadFile(files, path, options);
+  if (table.ok() || GetErrorInfo(table.status()) != nullptr) return table;
+  // An error of Arrow's own reader: say which file, and that the file is at fault.
+  return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "UNREADABLE_FILE"},
+                   fmt::format("cannot read {}: {}", path, table.status().message()));
+}
+
+}  // namespace headrace
