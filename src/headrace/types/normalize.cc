@@ -90,7 +90,9 @@ arrow::Result<ArrayPtr> NormalizeStruct(const ArrayPtr& array, const arrow::Fiel
   arrow::ArrayVector children;
   for (int i = 0; i < target.type()->num_fields(); ++i) {
     const auto& field = *target.type()->field(i);
-    ARROW_ASSIGN_OR_RAISE(auto child, Normalize(source.field(i), field, source.null_count() > 0, place.Child(field.name())));
+    // A null struct has null children, whatever stands in their place.
+    ARROW_ASSIGN_OR_RAISE(auto child, source.GetFlattenedField(i));
+    ARROW_ASSIGN_OR_RAISE(child, Normalize(std::move(child), field, source.null_count() > 0, place.Child(field.name())));
     children.push_back(std::move(child));
   }
   std::shared_ptr<arrow::Buffer> nulls;
