@@ -20,9 +20,9 @@ struct TableName {
   bool operator==(const TableName&) const = default;
 };
 
-/// "project.dataset.table", "project:dataset.table", "dataset.table" (in `default_project`), "projects/P/datasets/D/tables/T"; legacy domain
-/// projects ("example.com:project:dataset.table", "example.com:project.dataset.table"); letters of any script. A part that is blank, has
-/// space at an edge or holds a slash is refused by name, and so is a "$" or "@" decorator. All other rules are the service's.
+/// "project.dataset.table", "project:dataset.table", "dataset.table" (in `default_project`), "projects/P/datasets/D/tables/T"; legacy
+/// domain projects ("example.com:project:dataset.table", "example.com:project.dataset.table"); letters of any script. A part that is blank,
+/// has space at an edge or holds a slash is refused by name, and so is a "$" or "@" decorator. All other rules are the service's.
 arrow::Result<TableName> ParseTableName(std::string_view text, std::string_view default_project = {});
 
 /// Checks one part of a resource path: not blank, no space at an edge, no slash. `what` names it in the error.

@@ -24,29 +24,29 @@ arrow::Result<SystemTime> ParseSnapshotTime(std::string_view text);
 
 /// Every member is one option of the same name. Zero or empty means "not set" where nothing else is said.
 struct SourceOptions {
-  std::string table{};                             // required; see ParseTableName
-  std::string billing_project{};                   // parent of the session; empty = the table's project
-  std::vector<std::string> selected_fields{};      // top level and nested paths; the columns come in this order; empty = all
-  std::string row_restriction{};                   // SQL text of a WHERE clause without the keyword, sent as it is
-  std::optional<SystemTime> snapshot_time{};       // the table as it was then
-  std::string source_format = "arrow";             // only "arrow" is built
+  std::string table{};                         // required; see ParseTableName
+  std::string billing_project{};               // parent of the session; empty = the table's project
+  std::vector<std::string> selected_fields{};  // top level and nested paths; the columns come in this order; empty = all
+  std::string row_restriction{};               // SQL text of a WHERE clause without the keyword, sent as it is
+  std::optional<SystemTime> snapshot_time{};   // the table as it was then
+  std::string source_format = "arrow";         // only "arrow" is built
   Compression compression = Compression::kNone;
-  int32_t max_stream_count = 0;                    // a cap
-  int32_t preferred_min_stream_count = 0;          // a hint, at most max_stream_count when both are set
-  bool ordered = false;                            // one stream, storage order
+  int32_t max_stream_count = 0;            // a cap
+  int32_t preferred_min_stream_count = 0;  // a hint, at most max_stream_count when both are set
+  bool ordered = false;                    // one stream, storage order
   int64_t max_rows_per_batch = 65'536;
   int64_t max_bytes_per_batch = int64_t{8} << 20;  // of the buffers of a batch
   int retry_max_attempts = 25;                     // consecutive attempts without progress
   std::optional<double> sample_percentage{};       // 0 < p < 100
 
-  std::string bigquery_storage_endpoint{};         // host:port or http://host:port (plaintext), https://host[:port]
-  std::string credentials{};                       // "none", "adc", "token:ENV_NAME", a key file; empty = adc, none for a plaintext endpoint
-  std::string quota_project{};                     // sent as x-goog-user-project
-  int channels = 0;                                // connections; 0 = one per two open streams, at most eight
-  std::chrono::milliseconds connect_limit{20'000}; // time to connect; zero = gRPC's own
-  std::chrono::milliseconds attempt_limit{0};      // time of one call, zero = none
-  std::chrono::milliseconds idle_limit{300'000};   // longest wait for a message of a stream, zero = none
-  std::chrono::milliseconds total_limit{0};        // time of one stream with all its attempts, zero = none
+  std::string bigquery_storage_endpoint{};  // host:port or http://host:port (plaintext), https://host[:port]
+  std::string credentials{};                // "none", "adc", "token:ENV_NAME", a key file; empty = adc, none for a plaintext endpoint
+  std::string quota_project{};              // sent as x-goog-user-project
+  int channels = 0;                         // connections; 0 = one per two open streams, at most eight
+  std::chrono::milliseconds connect_limit{20'000};  // time to connect; zero = gRPC's own
+  std::chrono::milliseconds attempt_limit{0};       // time of one call, zero = none
+  std::chrono::milliseconds idle_limit{300'000};    // longest wait for a message of a stream, zero = none
+  std::chrono::milliseconds total_limit{0};         // time of one stream with all its attempts, zero = none
 };
 
 /// Each option alone, then the combinations, in the documented order; reads and contacts nothing. Source::Make calls it.

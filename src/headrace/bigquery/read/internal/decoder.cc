@@ -1,0 +1,212 @@
+#include "headrace/bigquery/read/internal/decoder.h"
+
+#include <limits>
+#include <utility>
+
+#include <arrow/array.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/message.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/memory_pool.h>
+#include <arrow/table.h>
+#include <fmt/format.h>
+
+#include "headrace/bigquery/read/internal/columns.h"
+
+namespace headrace::bigquery {
+namespace {
+
+constexpr int64_t kLargestBuffer = int64_t{1} << 31;
+
+arrow::Status BadRows(std::string_view why) {
+  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows"},
+                   fmt::format("the Arrow rows of a response cannot be decoded: {}", why));
+}
+
+class LimitedPool final : public arrow::MemoryPool {
+ public:
+  using arrow::MemoryPool::Allocate;
+  using arrow::MemoryPool::Free;
+  using arrow::MemoryPool::Reallocate;
+  arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
+    ARROW_RETURN_NOT_OK(Check(size));
+    return pool_->Allocate(size, alignment, out);
+  }
+  arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment, uint8_t** pointer) override {
+    ARROW_RETURN_NOT_OK(Check(new_size));
+    return pool_->Reallocate(old_size, new_size, alignment, pointer);
+  }
+  void Free(uint8_t* buffer, int64_t size, int64_t alignment) override { pool_->Free(buffer, size, alignment); }
+  int64_t bytes_allocated() const override { return pool_->bytes_allocated(); }
+  int64_t total_bytes_allocated() const override { return pool_->total_bytes_allocated(); }
+  int64_t num_allocations() const override { return pool_->num_allocations(); }
+  int64_t max_memory() const override { return pool_->max_memory(); }
+  std::string backend_name() const override { return pool_->backend_name(); }
+
+ private:
+  static arrow::Status Check(int64_t size) {
+    if (size >= 0 && size <= kLargestBuffer) return arrow::Status::OK();
+    return arrow::Status::OutOfMemory("a response claims a buffer of ", size, " bytes; no buffer may have more than 2 GiB");
+  }
+  arrow::MemoryPool* const pool_ = arrow::default_memory_pool();
+};
+
+arrow::ipc::IpcReadOptions ReadOptions() {
+  auto options = arrow::ipc::IpcReadOptions::Defaults();
+  options.use_threads = false;  // the reader's own thread: the engine chooses how many there are
+  options.memory_pool = ArrowDecoder::Pool();
+  return options;
+}
+
+template <typename Offset>
+arrow::Status CheckOffsets(const arrow::ArrayData& data, int64_t limit) {
+  if (data.length == 0) return arrow::Status::OK();
+  const auto* offsets = data.GetValues<Offset>(1);
+  if (offsets == nullptr) return BadRows("a column has no offsets");
+  bool ordered = offsets[0] >= 0;
+  for (int64_t i = 0; i < data.length; ++i) ordered &= offsets[i] <= offsets[i + 1];
+  if (!ordered || static_cast<int64_t>(offsets[data.length]) > limit)
+    return BadRows("offsets of a column are out of order or beyond its data");
+  return arrow::Status::OK();
+}
+
+arrow::Status CheckContent(const arrow::ArrayData& data);
+
+arrow::Status CheckChildren(const arrow::ArrayData& data) {
+  for (const auto& child : data.child_data) ARROW_RETURN_NOT_OK(CheckContent(*child));
+  return arrow::Status::OK();
+}
+
+/// After Validate(): buffers have the sizes that lengths ask for.
+arrow::Status CheckContent(const arrow::ArrayData& data) {
+  const auto data_bytes = [&] { return data.buffers[2] == nullptr ? int64_t{0} : data.buffers[2]->size(); };
+  switch (data.type->id()) {
+    case arrow::Type::STRING:
+    case arrow::Type::BINARY:
+      return CheckOffsets<int32_t>(data, data_bytes());
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::LARGE_BINARY:
+      return CheckOffsets<int64_t>(data, data_bytes());
+    case arrow::Type::LIST:
+    case arrow::Type::MAP:
+      ARROW_RETURN_NOT_OK(CheckOffsets<int32_t>(data, data.child_data[0]->length));
+      return CheckChildren(data);
+    case arrow::Type::LARGE_LIST:
+      ARROW_RETURN_NOT_OK(CheckOffsets<int64_t>(data, data.child_data[0]->length));
+      return CheckChildren(data);
+    case arrow::Type::STRUCT:
+    case arrow::Type::FIXED_SIZE_LIST:
+      return CheckChildren(data);
+    case arrow::Type::DICTIONARY:
+    case arrow::Type::SPARSE_UNION:
+    case arrow::Type::DENSE_UNION:
+    case arrow::Type::RUN_END_ENCODED:
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
+    case arrow::Type::LIST_VIEW:
+    case arrow::Type::LARGE_LIST_VIEW:
+    case arrow::Type::EXTENSION: {
+      const auto full = arrow::MakeArray(data.Copy())->ValidateFull();
+      return full.ok() ? full : BadRows(full.message());
+    }
+    default:
+      return arrow::Status::OK();  // fixed width: nothing is followed
+  }
+}
+
+}  // namespace
+
+arrow::Status ValidateUntrusted(const arrow::RecordBatch& batch) {
+  if (const auto valid = batch.Validate(); !valid.ok()) return BadRows(valid.message());
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    if (const auto valid = CheckContent(*batch.column_data(i)); !valid.ok()) {
+      return WithContext(valid, fmt::format("column {}", batch.schema()->field(i)->name()));
+    }
+  }
+  return arrow::Status::OK();
+}
+
+class ArrowDecoder::Listener final : public arrow::ipc::Listener {
+ public:
+  arrow::Status OnRecordBatchDecoded(std::shared_ptr<arrow::RecordBatch> batch) override {
+    batches.push_back(std::move(batch));
+    return arrow::Status::OK();
+  }
+  arrow::RecordBatchVector batches;
+};
+
+arrow::MemoryPool* ArrowDecoder::Pool() {
+  static LimitedPool* pool = new LimitedPool;
+  return pool;
+}
+
+arrow::Result<std::unique_ptr<ArrowDecoder>> ArrowDecoder::Make(std::shared_ptr<arrow::Schema> result,
+                                                                const std::vector<uint32_t>& result_columns) {
+  std::unique_ptr<ArrowDecoder> decoder(new ArrowDecoder);
+  decoder->result_ = std::move(result);
+  if (result_columns.empty()) {
+    decoder->wire_ = decoder->result_;
+  } else {
+    if (result_columns.size() != static_cast<size_t>(decoder->result_->num_fields())) {
+      return MakeError({.code = Code::kDataLoss, .reason = "CORRUPT_STATE"}, "the persisted order of columns does not fit the schema");
+    }
+    ARROW_ASSIGN_OR_RAISE(const auto wire_columns, InvertColumns(result_columns));
+    ARROW_ASSIGN_OR_RAISE(decoder->wire_, SelectFields(decoder->result_, result_columns));
+    if (!IsIdentity(wire_columns)) decoder->wire_columns_.assign(wire_columns.begin(), wire_columns.end());
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto bytes, arrow::ipc::SerializeSchema(*decoder->wire_));
+  ARROW_RETURN_NOT_OK(decoder->Restart(std::string_view(*bytes)));
+  return decoder;
+}
+
+arrow::Status ArrowDecoder::Restart(std::string_view schema_bytes) {
+  listener_ = std::make_shared<Listener>();
+  decoder_ = std::make_unique<arrow::ipc::StreamDecoder>(listener_, ReadOptions());
+  const auto status = decoder_->Consume(arrow::Buffer::FromString(std::string(schema_bytes)));
+  return status.ok() ? status : BadRows(status.message());
+}
+
+arrow::Status ArrowDecoder::SetWireSchema(std::string_view bytes) {
+  ARROW_ASSIGN_OR_RAISE(const auto schema, ReadSchemaBytes(bytes));
+  if (!schema->Equals(*wire_, /*check_metadata=*/false)) {
+    return BadRows(fmt::format("their schema is not the session's. Session: {} Response: {}", wire_->ToString(), schema->ToString()));
+  }
+  return Restart(bytes);
+}
+
+arrow::Status ArrowDecoder::DecodeInto(const std::shared_ptr<arrow::Buffer>& bytes, arrow::RecordBatchVector* batches) {
+  arrow::io::BufferReader input(bytes);
+  ARROW_ASSIGN_OR_RAISE(const auto first, arrow::ipc::ReadMessage(&input, Pool()));
+  if (first == nullptr || first->type() != arrow::ipc::MessageType::SCHEMA) {
+    ARROW_RETURN_NOT_OK(decoder_->Consume(bytes));
+    *batches = std::exchange(listener_->batches, {});
+    return arrow::Status::OK();
+  }
+  saw_full_stream_ = true;
+  ARROW_ASSIGN_OR_RAISE(const auto reader,
+                        arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<arrow::io::BufferReader>(bytes), ReadOptions()));
+  if (!reader->schema()->Equals(*wire_, /*check_metadata=*/false))
+    return arrow::Status::Invalid("the schema of its IPC stream is not the session's");
+  ARROW_ASSIGN_OR_RAISE(*batches, reader->ToRecordBatches());
+  return arrow::Status::OK();
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const std::shared_ptr<arrow::Buffer>& bytes) {
+  arrow::RecordBatchVector batches;
+  if (const auto status = DecodeInto(bytes, &batches); !status.ok()) return BadRows(status.message());
+  for (const auto& batch : batches) ARROW_RETURN_NOT_OK(ValidateUntrusted(*batch));
+  if (batches.empty()) return BadRows("they hold no record batch");
+  std::shared_ptr<arrow::RecordBatch> rows = batches.front();
+  if (batches.size() > 1) {
+    ARROW_ASSIGN_OR_RAISE(const auto table, arrow::Table::FromRecordBatches(wire_, batches));
+    ARROW_ASSIGN_OR_RAISE(rows, table->CombineChunksToBatch(Pool()));
+  }
+  std::vector<std::shared_ptr<arrow::Array>> columns;
+  columns.reserve(static_cast<size_t>(result_->num_fields()));
+  for (int i = 0; i < result_->num_fields(); ++i) {
+    columns.push_back(rows->column(wire_columns_.empty() ? i : wire_columns_[static_cast<size_t>(i)]));
+  }
+  return arrow::RecordBatch::Make(result_, rows->num_rows(), std::move(columns));
+}
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,52 @@
+// From the Arrow bytes of a response to a record batch in the result's column order.
+//
+// One thread. Bytes are untrusted: sizes of single buffers are limited, offsets and dictionary indices are checked before anyone follows
+// them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <arrow/ipc/reader.h>
+#include <arrow/record_batch.h>
+
+#include "headrace/base/error.h"
+
+namespace headrace::bigquery {
+
+class ArrowDecoder {
+ public:
+  /// `result` is the schema handed out; `result_columns` says for each column of the wire its place in `result` (empty = the same order).
+  static arrow::Result<std::unique_ptr<ArrowDecoder>> Make(std::shared_ptr<arrow::Schema> result,
+                                                           const std::vector<uint32_t>& result_columns);
+
+  /// The schema that a response carried (the first of each call may); an error when it is not the session's.
+  arrow::Status SetWireSchema(std::string_view bytes);
+  /// The rows in `bytes`: one bare IPC message normally, dictionary batches before it, or a whole IPC stream (some emulators, fact U48).
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(const std::shared_ptr<arrow::Buffer>& bytes);
+  /// Whole IPC streams were seen instead of bare messages.
+  bool saw_full_stream() const { return saw_full_stream_; }
+
+  /// Allocates for decoding; refuses a single buffer above 2 GiB, which no response holds and a forged length may claim. Never destroyed.
+  static arrow::MemoryPool* Pool();
+
+ private:
+  class Listener;
+  ArrowDecoder() = default;
+  arrow::Status Restart(std::string_view schema_bytes);
+  arrow::Status DecodeInto(const std::shared_ptr<arrow::Buffer>& bytes, arrow::RecordBatchVector* batches);
+
+  std::shared_ptr<arrow::Schema> result_;
+  std::shared_ptr<arrow::Schema> wire_;
+  std::vector<int> wire_columns_;  // for each column of the result: its place on the wire; empty = the same
+  std::shared_ptr<Listener> listener_;
+  std::unique_ptr<arrow::ipc::StreamDecoder> decoder_;
+  bool saw_full_stream_ = false;
+};
+
+/// Checks what following the arrays' offsets and indices relies on: Validate() of every column, then all offsets in order and within their
+/// data, all dictionary indices within their dictionary. Values themselves (UTF-8, decimal digits) are the service's affair.
+arrow::Status ValidateUntrusted(const arrow::RecordBatch& batch);
+
+}  // namespace headrace::bigquery

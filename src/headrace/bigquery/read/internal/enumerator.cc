@@ -1,0 +1,101 @@
+#include "headrace/bigquery/read/internal/enumerator.h"
+
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "headrace/bigquery/read/internal/columns.h"
+
+namespace headrace::bigquery {
+namespace {
+
+std::string FormatTime(int64_t ms) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(ms / 1000))); }
+
+}  // namespace
+
+arrow::Result<std::unique_ptr<StreamEnumerator>> StreamEnumerator::Make(PoolMaker pool, std::shared_ptr<const SourceOptions> options,
+                                                                        TableName table, const JobContext& context,
+                                                                        std::optional<std::string_view> state) {
+  std::unique_ptr<StreamEnumerator> enumerator(new StreamEnumerator(std::move(pool), std::move(options), std::move(table), context));
+  if (context.metrics != nullptr) {
+    // Registered by every source, so that 0 means "did not happen".
+    for (const char* name : {"rowsRead", "bytesRead", "responses", "readRetries", "readSessionsCreated"}) context.metrics->counter(name);
+  }
+  if (state.has_value()) {
+    ARROW_ASSIGN_OR_RAISE(enumerator->state_, ParsePlanState(*state));
+    if (enumerator->state_.planned) ARROW_RETURN_NOT_OK(enumerator->SetSchema());
+  }
+  return enumerator;
+}
+
+arrow::Status StreamEnumerator::SetSchema() {
+  ARROW_ASSIGN_OR_RAISE(const auto wire, ReadSchemaBytes(state_.schema));
+  ARROW_RETURN_NOT_OK(InvertColumns(state_.wire_columns).status());
+  ARROW_ASSIGN_OR_RAISE(schema_, SelectFields(wire, state_.wire_columns));
+  return arrow::Status::OK();
+}
+
+arrow::Status StreamEnumerator::Start() {
+  if (state_.planned) {
+    // A second session would be a second snapshot of the table. The client's clock does not decide: an expired session's reads fail by
+    // themselves.
+    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(context_.clock->Now().time_since_epoch()).count();
+    if (state_.session_expires_ms > 0 && now > state_.session_expires_ms) {
+      context_.logger->Log(LogLevel::kWarning,
+                           fmt::format("the read session {} of {} expired at {}; if its reads fail, start the read anew", state_.session,
+                                       table_.ToString(), FormatTime(state_.session_expires_ms)));
+    }
+    return arrow::Status::OK();
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto pool, pool_());
+  ARROW_ASSIGN_OR_RAISE(const Session session, CreateReadSession(pool, *options_, table_, context_, stop_.get_token()));
+  if (context_.metrics != nullptr) context_.metrics->counter("readSessionsCreated")->Add();
+  return Plan(session);
+}
+
+arrow::Status StreamEnumerator::Plan(const Session& session) {
+  ARROW_ASSIGN_OR_RAISE(const auto wire, ReadSchemaBytes(session.schema));
+  ARROW_ASSIGN_OR_RAISE(state_.wire_columns, ResultColumns(*wire, options_->selected_fields));
+  state_.session = session.name;
+  state_.session_created_ms = session.created_ms;
+  state_.session_expires_ms = session.expires_ms;
+  state_.schema = session.schema;
+  state_.estimated_rows = session.estimated_rows;
+  state_.estimated_bytes = session.estimated_bytes;
+  ARROW_RETURN_NOT_OK(SetSchema());
+  StreamState stream{.session_created_ms = session.created_ms, .session_expires_ms = session.expires_ms};
+  if (!IsIdentity(state_.wire_columns)) {
+    ARROW_ASSIGN_OR_RAISE(stream.result_columns, InvertColumns(state_.wire_columns));
+  }
+  const double bytes = session.estimated_bytes < 0 || session.streams.empty()
+                           ? -1
+                           : static_cast<double>(session.estimated_bytes) / static_cast<double>(session.streams.size());
+  for (const std::string& name : session.streams) {
+    stream.stream = name;
+    state_.queue.push_back({.id = name, .descriptor = SerializeStreamState(stream), .estimated_bytes = bytes});
+  }
+  state_.planned = true;
+  return arrow::Status::OK();
+}
+
+arrow::Result<NextSplit> StreamEnumerator::Next() {
+  if (!state_.planned) return NextSplit{.kind = NextSplit::Kind::kNoneNow};
+  if (state_.queue.empty()) return NextSplit{.kind = NextSplit::Kind::kNoneEver};
+  NextSplit next{.kind = NextSplit::Kind::kSplit, .split = std::move(state_.queue.front())};
+  state_.queue.pop_front();
+  return next;
+}
+
+void StreamEnumerator::AddSplitsBack(std::vector<Split> splits) {
+  for (Split& split : splits) state_.queue.push_back(std::move(split));
+}
+
+std::map<std::string, std::string> StreamEnumerator::facts() const {
+  if (!state_.planned) return {};
+  std::map<std::string, std::string> facts{{"table", table_.ToString()}, {"read_session", state_.session}};
+  if (state_.session_expires_ms > 0) facts.emplace("read_session_expires", FormatTime(state_.session_expires_ms));
+  return facts;
+}
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,151 @@
+#include "headrace/bigquery/read/internal/reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <arrow/util/byte_size.h>
+#include <fmt/format.h>
+
+#include "headrace/bigquery/read/internal/slicer.h"
+
+namespace headrace::bigquery {
+
+arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<rpc::ChannelPool> pool,
+                                                                std::shared_ptr<const SourceOptions> options, const JobContext& context,
+                                                                const std::shared_ptr<arrow::Schema>& schema, const Split& split) {
+  ARROW_ASSIGN_OR_RAISE(StreamState stream, ParseStreamState(split.descriptor));
+  ARROW_ASSIGN_OR_RAISE(const StreamPosition start, ParseStreamPosition(split.position));
+  int64_t end_row = std::numeric_limits<int64_t>::max();
+  if (!split.end_position.empty()) {
+    ARROW_ASSIGN_OR_RAISE(const StreamPosition end, ParseStreamPosition(split.end_position));
+    end_row = end.rows;
+  }
+  ARROW_ASSIGN_OR_RAISE(auto decoder, ArrowDecoder::Make(schema, stream.result_columns));
+  std::unique_ptr<StreamReader> reader(
+      new StreamReader(std::move(pool), std::move(options), context, std::move(stream), start, end_row, std::move(decoder)));
+  reader->receiver_.Start();
+  return reader;
+}
+
+StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
+                           StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<ArrowDecoder> decoder)
+    : options_(std::move(options)),
+      context_(context),
+      stream_(stream.stream),
+      end_row_(end_row),
+      decoder_(std::move(decoder)),
+      delivered_(start.rows),
+      fraction_before_(start.fraction),
+      fraction_(start.fraction),
+      receiver_(std::move(pool), *options_, context, std::move(stream), start) {}
+
+arrow::Result<ReadResult> StreamReader::Next() {
+  while (rows_ == nullptr && delivered_ < end_row_) {
+    ARROW_ASSIGN_OR_RAISE(const bool more, Load());
+    if (!more) return Finish();
+  }
+  if (receiver_.cancelled()) return arrow::Status::Cancelled("the reader of ", stream_, " was cancelled");
+  if (rows_ == nullptr) return Finish();
+  ARROW_ASSIGN_OR_RAISE(Batch batch, Slice());
+  return ReadResult(std::move(batch));
+}
+
+ReadResult StreamReader::Finish() {
+  SetFraction(1);
+  receiver_.Cancel();  // of a split with an end position the stream may go on
+  return End{};
+}
+
+arrow::Result<bool> StreamReader::Load() {
+  ARROW_ASSIGN_OR_RAISE(std::optional<Received> received, receiver_.Pop());
+  if (!received.has_value()) return false;
+  ReadRowsMessage& message = received->message;
+  const std::string where = fmt::format("stream {} at offset {}", stream_, delivered_);
+  if (!message.arrow_schema.empty()) {
+    if (const auto same = decoder_->SetWireSchema(message.arrow_schema); !same.ok()) return WithContext(same, where);
+  }
+  std::shared_ptr<arrow::RecordBatch> rows;
+  if (message.rows != nullptr) {
+    auto decoded = decoder_->Decode(message.rows);
+    if (!decoded.ok()) return WithContext(decoded.status(), where);
+    rows = *std::move(decoded);
+  }
+  const int64_t count = rows == nullptr ? 0 : rows->num_rows();
+  if (count != message.row_count) {
+    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream_},
+                     fmt::format("{}: a response names {} rows but holds {}", where, message.row_count, count));
+  }
+  if (decoder_->saw_full_stream() && !std::exchange(told_full_stream_, true)) {
+    context_.logger->Log(LogLevel::kInfo,
+                         fmt::format("stream {}: the server sends a whole Arrow IPC stream in each response; accepted", stream_));
+  }
+  response_start_ = std::max(message.progress_start, fraction_before_);
+  response_end_ = std::max(message.progress_end, response_start_);
+  if (count == 0) {
+    fraction_before_ = response_end_;
+    SetFraction(response_end_);
+    return true;
+  }
+  rows_ = std::move(rows);
+  first_ = 0;
+  wire_bytes_ = message.wire_bytes;
+  memory_ = std::move(received->memory);
+  // What the rows hold from here on: their buffers (decompressed), not the message.
+  const int64_t held = arrow::util::TotalBufferSize(*rows_);
+  memory_.Resize(held);
+  whole_fits_ = held <= options_->max_bytes_per_batch;
+  return true;
+}
+
+arrow::Result<Batch> StreamReader::Slice() {
+  const int64_t most = std::min(options_->max_rows_per_batch, end_row_ - delivered_);
+  ARROW_ASSIGN_OR_RAISE(const int64_t count, NextBatchRows(*rows_, first_, most, options_->max_bytes_per_batch, whole_fits_));
+  const int64_t left = rows_->num_rows() - first_;
+  const bool last = count == left;
+  Batch batch;
+  batch.rows = rows_->num_rows() == count ? rows_ : rows_->Slice(first_, count);
+  // Slices share the response's buffers; each carries its part by rows, the last one the rest, so that the sum is right.
+  const int64_t part =
+      last ? memory_.bytes()
+           : static_cast<int64_t>(static_cast<double>(memory_.bytes()) * static_cast<double>(count) / static_cast<double>(left));
+  batch.memory = memory_.Split(part);
+  batch.wire_bytes = std::exchange(wire_bytes_, 0);
+  first_ += count;
+  delivered_ += count;
+  const double share = static_cast<double>(first_) / static_cast<double>(rows_->num_rows());
+  SetFraction(response_start_ + (response_end_ - response_start_) * share);
+  // Inside a response the service may go on from the response's own start.
+  fraction_before_ = last ? response_end_ : response_start_;
+  last_position_ = StreamPosition{.rows = delivered_, .fraction = fraction_before_}.ToString();
+  batch.position = last_position_;
+  if (last || delivered_ >= end_row_) {
+    rows_.reset();
+    memory_.Release();
+  }
+  return batch;
+}
+
+arrow::Result<std::string> StreamReader::PositionAt(const Batch& batch, int64_t row) {
+  const int64_t count = batch.rows->num_rows();
+  if (row < 0 || row > count) return arrow::Status::IndexError("row ", row, " of a batch of ", count, " rows");
+  if (row == count) return batch.position;
+  ARROW_ASSIGN_OR_RAISE(StreamPosition position, ParseStreamPosition(batch.position));
+  if (position.rows < count) return arrow::Status::Invalid("the batch is not of this reader");
+  position.rows -= count - row;
+  // Only of the latest batch is it known where its response began.
+  position.fraction = batch.position == last_position_ ? response_start_ : 0;
+  return position.ToString();
+}
+
+SplitProgress StreamReader::Progress() const {
+  std::lock_guard<std::mutex> guard(progress_mutex_);
+  return {.fraction = fraction_, .throttled = receiver_.throttled()};
+}
+
+void StreamReader::SetFraction(double fraction) {
+  std::lock_guard<std::mutex> guard(progress_mutex_);
+  fraction_ = std::max(fraction_, fraction);
+}
+
+}  // namespace headrace::bigquery

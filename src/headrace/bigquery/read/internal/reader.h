@@ -1,0 +1,62 @@
+// Reads one stream of a session: responses from a Receiver, decoded in Next, handed out in bounded batches.
+//
+// Positions are StreamPosition texts. It never answers a cut: SplitReadStream is not built.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "headrace/bigquery/read/internal/decoder.h"
+#include "headrace/bigquery/read/internal/receiver.h"
+#include "headrace/runtime/source.h"
+
+namespace headrace::bigquery {
+
+class StreamReader final : public SplitReader {
+ public:
+  /// Starts to receive at once. `options` is shared with the source.
+  static arrow::Result<std::unique_ptr<StreamReader>> Open(std::shared_ptr<rpc::ChannelPool> pool,
+                                                           std::shared_ptr<const SourceOptions> options, const JobContext& context,
+                                                           const std::shared_ptr<arrow::Schema>& schema, const Split& split);
+
+  arrow::Result<ReadResult> Next() override;
+  void RequestCut(double /*fraction*/) override {}
+  arrow::Result<std::string> PositionAt(const Batch& batch, int64_t row) override;
+  SplitProgress Progress() const override;
+  void Cancel() override { receiver_.Cancel(); }
+
+ private:
+  StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
+               StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<ArrowDecoder> decoder);
+  /// Takes the next response into rows_; false at the end of the stream.
+  arrow::Result<bool> Load();
+  arrow::Result<Batch> Slice();
+  ReadResult Finish();
+  void SetFraction(double fraction);
+
+  const std::shared_ptr<const SourceOptions> options_;
+  const JobContext context_;
+  const std::string stream_;
+  const int64_t end_row_;
+  std::unique_ptr<ArrowDecoder> decoder_;
+
+  int64_t delivered_;                         // rows handed over, from the start of the stream
+  double fraction_before_;                    // at the start of the current response, for positions inside it
+  std::shared_ptr<arrow::RecordBatch> rows_;  // the current response
+  int64_t first_ = 0;                         // its next row
+  bool whole_fits_ = false;
+  double response_start_ = 0;
+  double response_end_ = 0;
+  int64_t wire_bytes_ = 0;
+  MemoryReservation memory_;
+  std::string last_position_;
+  bool told_full_stream_ = false;
+
+  mutable std::mutex progress_mutex_;
+  double fraction_ = 0;
+
+  Receiver receiver_;  // last: its thread ends first
+};
+
+}  // namespace headrace::bigquery

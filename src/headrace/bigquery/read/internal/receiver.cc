@@ -1,0 +1,255 @@
+#include "headrace/bigquery/read/internal/receiver.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <google/cloud/bigquery/storage/v1/storage.pb.h>
+
+#include "headrace/bigquery/read/internal/decoder.h"
+
+namespace headrace::bigquery {
+namespace {
+
+namespace api = google::cloud::bigquery::storage::v1;
+
+constexpr char kMethod[] = "/google.cloud.bigquery.storage.v1.BigQueryRead/ReadRows";
+constexpr char kService[] = "BigQuery Storage Read";
+// Messages queued ahead of the decoder: enough for sixteen of the usual 1 MiB, so that a link with delay stays full while a batch is
+// decoded.
+constexpr int64_t kPrefetchBytes = int64_t{16} << 20;
+constexpr int64_t kFirstGuess = int64_t{1} << 20;  // the usual size of a response
+
+int64_t MillisSinceEpoch(SystemTime time) { return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count(); }
+
+std::string FormatTime(int64_t ms) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(ms / 1000))); }
+
+/// The budget of callers that gave none; nothing waits for it. Never destroyed: batches may outlive everything else.
+MemoryBudget* UnlimitedBudget() {
+  static auto* budget = new MemoryBudget(std::numeric_limits<int64_t>::max() / 2);
+  return budget;
+}
+
+void Count(MetricRegistry* metrics, std::string_view name, int64_t delta = 1) {
+  if (metrics != nullptr) metrics->counter(name)->Add(delta);
+}
+
+}  // namespace
+
+Receiver::Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
+                   StreamPosition start)
+    : pool_(std::move(pool)),
+      options_(options),
+      context_(context),
+      stream_(std::move(stream)),
+      received_(start.rows),
+      seen_fraction_(start.fraction) {}
+
+Receiver::~Receiver() { Cancel(); }  // the thread is joined by its own destructor, before the members above it go
+
+void Receiver::Start() {
+  opened_at_ = context_.clock->Monotonic();
+  thread_ = std::jthread([this] { Run(); });
+}
+
+void Receiver::Cancel() {
+  stop_.request_stop();
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (call_ != nullptr) call_->Cancel();
+  changed_.notify_all();
+}
+
+arrow::Result<std::optional<Received>> Receiver::Pop() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, stop_.get_token(), [&] { return finished_ || !queue_.empty(); });
+  // The flag decides, not the stream: a cancelled call may look failed or cleanly ended (specs 28, 29).
+  if (stop_.stop_requested()) return arrow::Status::Cancelled("the reader of ", stream_.stream, " was cancelled");
+  if (queue_.empty()) {
+    if (!final_status_.ok()) return final_status_;
+    return std::optional<Received>();
+  }
+  std::optional<Received> next = std::move(queue_.front());
+  queue_.pop_front();
+  queued_bytes_ -= next->message.wire_bytes;
+  changed_.notify_all();
+  return next;
+}
+
+void Receiver::Finish(arrow::Status status) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  finished_ = true;
+  final_status_ = std::move(status);
+  changed_.notify_all();
+}
+
+void Receiver::Run() {
+  rpc::RetryState retry(options_.retry_max_attempts, context_.random);
+  while (true) {
+    Outcome outcome = ReceiveAll(&retry);
+    CloseStream();
+    if (stop_.stop_requested() || std::holds_alternative<Stopped>(outcome)) return Finish(arrow::Status::Cancelled("cancelled"));
+    if (std::holds_alternative<rpc::StreamEnd>(outcome)) return Finish(arrow::Status::OK());
+    if (auto* error = std::get_if<arrow::Status>(&outcome)) return Finish(std::move(*error));
+    if (auto status = WaitToReopen(std::get<rpc::RpcFailure>(outcome), &retry); !status.ok()) return Finish(std::move(status));
+  }
+}
+
+rpc::ByteStream* Receiver::Open() {
+  api::ReadRowsRequest request;
+  request.set_read_stream(stream_.stream);
+  if (received_ > 0) request.set_offset(received_);  // unset for 0 (spec 24)
+  Duration attempt = options_.attempt_limit;
+  if (options_.total_limit.count() > 0) {
+    const Duration left = WaitLimit();
+    if (attempt.count() == 0 || left < attempt) attempt = left;
+  }
+  auto call = rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
+                                                       .request = request.SerializeAsString(),
+                                                       .routing = rpc::RoutingParameter("read_stream", stream_.stream),
+                                                       .attempt_limit = attempt});
+  std::lock_guard<std::mutex> guard(mutex_);
+  // Cancel either saw the call under this lock, or its flag is seen here: no call is left running (spec 29).
+  if (stop_.stop_requested()) return nullptr;
+  call_ = std::move(call);
+  return call_.get();
+}
+
+void Receiver::CloseStream() {
+  std::unique_ptr<rpc::ByteStream> call;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    call = std::move(call_);
+  }
+}
+
+Duration Receiver::WaitLimit() const {
+  const Duration idle = options_.idle_limit;
+  if (options_.total_limit.count() == 0) return idle;
+  const Duration left =
+      std::max<Duration>(opened_at_ + Duration(options_.total_limit) - context_.clock->Monotonic(), std::chrono::milliseconds{1});
+  return idle.count() == 0 ? left : std::min(idle, left);
+}
+
+arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
+  const int64_t expected = largest_recent_ > 0 ? largest_recent_ : kFirstGuess;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, stop_.get_token(), [&] { return queue_.empty() || queued_bytes_ + expected <= kPrefetchBytes; });
+  }
+  MemoryBudget* budget = context_.memory != nullptr ? context_.memory : UnlimitedBudget();
+  return budget->Reserve(expected, stop_.get_token());
+}
+
+Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
+  rpc::ByteStream* call = Open();
+  if (call == nullptr) return Stopped{};
+  for (bool first = true;; first = false) {
+    auto memory = ReserveForNext();
+    if (!memory.ok()) return Stopped{};
+    rpc::StreamEvent event = call->Read(WaitLimit());
+    if (stop_.stop_requested()) return Stopped{};
+    if (std::holds_alternative<rpc::StreamEnd>(event)) return rpc::StreamEnd{};
+    if (auto* failure = std::get_if<rpc::RpcFailure>(&event)) {
+      if (failure->stalled) call->MarkConnectionBroken();  // a new attempt on the same dead path would stall again (facts U65, U72)
+      return std::move(*failure);
+    }
+    auto accepted = Accept(std::get<rpc::ByteMessage>(event), *std::move(memory), first, retry);
+    if (!accepted.ok()) return accepted;
+  }
+}
+
+arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, bool first_of_call, rpc::RetryState* retry) {
+  memory.Resize(bytes.size);
+  largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
+  auto parsed = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
+  const std::string where = fmt::format("stream {} at offset {}", stream_.stream, received_);
+  if (!parsed.ok()) return WithContext(parsed.status(), where);
+  ReadRowsMessage& message = *parsed;
+  if (message.has_avro)
+    return Unsupported("source_format", fmt::format("{}: the service answered with Avro rows, which are not supported", where));
+  // A server that ignores offsets begins anew at fraction 0. Half of what was seen is proof enough, and leaves room for a service that
+  // counts by block.
+  if (first_of_call && received_ > 0 && message.progress_end > 0 && message.progress_start < seen_fraction_ / 2) {
+    return OffsetIgnored(message.progress_start);
+  }
+  if (message.row_count > std::numeric_limits<int64_t>::max() - received_) return arrow::Status::CapacityError(where, ": too many rows");
+  if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();
+  seen_fraction_ = std::max(seen_fraction_, message.progress_end);
+  received_ += message.row_count;
+  throttled_.store(message.throttle_percent > 0, std::memory_order_relaxed);
+  Count(context_.metrics, "responses");
+  Count(context_.metrics, "rowsRead", message.row_count);
+  Count(context_.metrics, "bytesRead", message.rows == nullptr ? 0 : message.rows->size());
+  std::lock_guard<std::mutex> guard(mutex_);
+  queued_bytes_ += message.wire_bytes;
+  queue_.push_back({.message = std::move(message), .memory = std::move(memory)});
+  changed_.notify_all();
+  return arrow::Status::OK();
+}
+
+arrow::Status Receiver::WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryState* retry) {
+  const auto wait = retry->Next(rpc::ClassifyReadRows(failure), failure);
+  if (!wait.has_value()) {
+    const bool gave_up = rpc::ClassifyReadRows(failure) != rpc::FaultKind::kPermanent;
+    return ReadError(failure, gave_up
+                                  ? fmt::format("failed {} times without progress (retry_max_attempts), at last with", retry->failures())
+                                  : "failed with");
+  }
+  const MonotonicTime now = context_.clock->Monotonic();
+  if (options_.total_limit.count() > 0 && now + *wait >= opened_at_ + Duration(options_.total_limit)) {
+    return ReadError(failure, fmt::format("did not end within total_limit ({} ms); its last fault was", options_.total_limit.count()));
+  }
+  Count(context_.metrics, "readRetries");
+  Count(context_.metrics, fmt::format("readRetries.{}", CodeName(failure.code)));
+  context_.logger->Log(
+      failure.stalled ? LogLevel::kWarning : LogLevel::kInfo,
+      fmt::format("ReadRows of {} at offset {}: {}: {}; it is opened again in {} ms (attempt {} of {})", stream_.stream, received_,
+                  CodeName(failure.code), failure.message, std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count(),
+                  retry->failures() + 1, options_.retry_max_attempts));
+  if (!context_.clock->SleepFor(*wait, stop_.get_token())) return arrow::Status::Cancelled("cancelled");
+  return arrow::Status::OK();
+}
+
+arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_view what) const {
+  ErrorInfo info{.code = failure.code,
+                 .service = kService,
+                 .method = "ReadRows",
+                 .resource = stream_.stream,
+                 .retryable = rpc::ClassifyReadRows(failure) != rpc::FaultKind::kPermanent};
+  std::string text =
+      fmt::format("ReadRows of stream {} at offset {} {} {}: {}", stream_.stream, received_, what, CodeName(failure.code), failure.message);
+  const int64_t now = MillisSinceEpoch(context_.clock->Now());
+  if (stream_.session_expires_ms > 0 && now > stream_.session_expires_ms) {
+    // Which status an expired session answers was never measured (fact R7), so the clock adds the hint and decides nothing.
+    info.reason = "SESSION_EXPIRED";
+    const int64_t lived = stream_.session_created_ms > 0 ? (stream_.session_expires_ms - stream_.session_created_ms) / 60'000 : 0;
+    text += fmt::format(
+        ". The read session expired at {}{}: a resume would use the same session, so start the read anew, with more streams or fewer "
+        "columns",
+        FormatTime(stream_.session_expires_ms), lived > 0 ? fmt::format(" after {} h {} min", lived / 60, lived % 60) : "");
+    return MakeError(std::move(info), std::move(text));
+  }
+  if (failure.code == Code::kResourceExhausted)
+    text += ". The service gave no delay after which to try again; use fewer readers or ask for more quota";
+  if (failure.code == Code::kPermissionDenied) text += ". Needed: bigquery.readsessions.getData (role roles/bigquery.readSessionUser)";
+  if (failure.code == Code::kNotFound) text += ". The session or its stream does not exist (any more)";
+  if (failure.code == Code::kFailedPrecondition || failure.code == Code::kOutOfRange) {
+    info.reason = "OFFSET";
+    text += ". The offset may lie beyond the end of the stream: the position does not belong to this session";
+  }
+  if (failure.code == Code::kUnauthenticated) text += ". Check the option credentials";
+  return MakeError(std::move(info), std::move(text));
+}
+
+arrow::Status Receiver::OffsetIgnored(double at) const {
+  return MakeError(
+      {.code = Code::kDataLoss, .service = kService, .method = "ReadRows", .resource = stream_.stream, .reason = "OFFSET_IGNORED"},
+      fmt::format(
+          "stream {} was reopened at offset {} (fraction {:.3g} of it), but the server went on at fraction {:.3g}: it ignores offsets, "
+          "so going on would double rows. Start the read anew",
+          stream_.stream, received_, seen_fraction_, at));
+}
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,94 @@
+// Receives the responses of one read stream ahead of their consumer, within the memory budget, and reopens the stream after faults.
+//
+// Owns one thread. Start, Pop and the destructor belong to the consumer's thread; Cancel and throttled may come from any thread. Destroying
+// it cancels the call and waits for its thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "headrace/base/memory_budget.h"
+#include "headrace/bigquery/read/internal/position.h"
+#include "headrace/bigquery/read/internal/state.h"
+#include "headrace/bigquery/read/internal/wire.h"
+#include "headrace/bigquery/read/options.h"
+#include "headrace/rpc/byte_stream.h"
+#include "headrace/rpc/channel.h"
+#include "headrace/runtime/source.h"
+
+namespace headrace::bigquery {
+
+struct Received {
+  ReadRowsMessage message{};
+  MemoryReservation memory{};
+};
+
+class Receiver {
+ public:
+  /// Reads `stream` from `start` on. `pool`, the context's objects and `options` outlive the receiver.
+  Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
+           StreamPosition start);
+  ~Receiver();
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  void Start();
+  /// The next response; nullopt at the end of the stream. An error comes after everything that was received before it. Cancelled after
+  /// Cancel, whatever the stream looked like to gRPC then.
+  arrow::Result<std::optional<Received>> Pop();
+  void Cancel();
+  bool cancelled() const { return stop_.stop_requested(); }
+  bool throttled() const { return throttled_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Stopped {};
+  using Outcome = std::variant<rpc::StreamEnd, Stopped, rpc::RpcFailure, arrow::Status>;
+
+  void Run();
+  /// Reads one call to its end.
+  Outcome ReceiveAll(rpc::RetryState* retry);
+  /// Takes note of a message and queues it; an error is final.
+  arrow::Status Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, bool first_of_call, rpc::RetryState* retry);
+  /// Waits before the next attempt; an error is final.
+  arrow::Status WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryState* retry);
+  /// Opens the stream at the rows received so far; null when cancelled.
+  rpc::ByteStream* Open();
+  void CloseStream();
+  arrow::Result<MemoryReservation> ReserveForNext();
+  Duration WaitLimit() const;
+  arrow::Status ReadError(const rpc::RpcFailure& failure, std::string_view what) const;
+  arrow::Status OffsetIgnored(double at) const;
+  void Finish(arrow::Status status);
+
+  const std::shared_ptr<rpc::ChannelPool> pool_;
+  const SourceOptions& options_;
+  const JobContext context_;
+  const StreamState stream_;
+  std::stop_source stop_;
+
+  // Of the receiving thread.
+  int64_t received_;            // rows: where the stream is reopened
+  double seen_fraction_;        // the furthest the service said it was
+  int64_t largest_recent_ = 0;  // bytes of a message
+  MonotonicTime opened_at_{0};
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::unique_ptr<rpc::ByteStream> call_;  // made and dropped by the receiving thread; cancelled by any, under mutex_
+  std::deque<Received> queue_;
+  int64_t queued_bytes_ = 0;
+  bool finished_ = false;
+  arrow::Status final_status_;
+  std::atomic<bool> throttled_{false};
+
+  std::jthread thread_;
+};
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,41 @@
+// The read session: its request as data, its creation with retries, its errors in words.
+//
+// Free functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "headrace/bigquery/read/options.h"
+#include "headrace/rpc/channel.h"
+#include "headrace/rpc/retry.h"
+#include "headrace/runtime/source.h"
+
+namespace headrace::bigquery {
+
+struct Session {
+  std::string name{};
+  int64_t created_ms = 0;  // by our clock
+  int64_t expires_ms = 0;  // 0 = the service did not say
+  std::string schema{};    // Arrow IPC bytes
+  std::vector<std::string> streams{};
+  int64_t estimated_rows = -1;
+  int64_t estimated_bytes = -1;  // that will be scanned
+};
+
+/// The project that pays: billing_project, else the table's.
+std::string BillingProject(const SourceOptions& options, const TableName& table);
+
+/// The serialized CreateReadSessionRequest. Options that are not set leave their fields unset.
+std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table);
+
+/// One session, tried for at most ten minutes in all. Cancelled when `stop` is requested.
+arrow::Result<Session> CreateReadSession(const std::shared_ptr<rpc::ChannelPool>& pool, const SourceOptions& options,
+                                         const TableName& table, const JobContext& context, const std::stop_token& stop);
+
+/// What a user is told of a session that could not be created.
+arrow::Status SessionError(const rpc::RpcFailure& failure, const TableName& table, const std::string& billing_project);
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,103 @@
+#include "headrace/bigquery/read/internal/state.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "headrace/bigquery/state.pb.h"
+
+namespace headrace::bigquery {
+namespace {
+
+constexpr uint32_t kVersion = 1;
+// A schema of 10,000 columns takes about a megabyte, ten thousand splits about ten.
+constexpr size_t kLongestState = size_t{256} << 20;
+
+arrow::Status Corrupt(std::string_view what, std::string_view why) {
+  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .reason = "CORRUPT_STATE"},
+                   fmt::format("the persisted {} is corrupt: {}", what, why));
+}
+
+template <typename Message>
+arrow::Result<Message> Parse(std::string_view what, std::string_view bytes) {
+  Message message;
+  if (bytes.size() > kLongestState || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return Corrupt(what, "it cannot be parsed");
+  if (message.version() != kVersion) {
+    return MakeError({.code = Code::kUnimplemented, .service = "BigQuery Storage Read", .reason = "STATE_VERSION"},
+                     fmt::format("the persisted {} has version {}; this program reads version {}", what, message.version(), kVersion));
+  }
+  return message;
+}
+
+}  // namespace
+
+std::string SerializeStreamState(const StreamState& state) {
+  StreamDescriptor message;
+  message.set_version(kVersion);
+  message.set_stream(state.stream);
+  message.set_session_created_ms(state.session_created_ms);
+  message.set_session_expires_ms(state.session_expires_ms);
+  message.mutable_result_columns()->Assign(state.result_columns.begin(), state.result_columns.end());
+  return message.SerializeAsString();
+}
+
+arrow::Result<StreamState> ParseStreamState(std::string_view bytes) {
+  constexpr std::string_view kWhat = "descriptor of a BigQuery read stream";
+  ARROW_ASSIGN_OR_RAISE(const auto message, Parse<StreamDescriptor>(kWhat, bytes));
+  if (message.stream().empty()) return Corrupt(kWhat, "it names no stream");
+  if (message.session_created_ms() < 0 || message.session_expires_ms() < 0) return Corrupt(kWhat, "a time is negative");
+  return StreamState{.stream = message.stream(),
+                     .session_created_ms = message.session_created_ms(),
+                     .session_expires_ms = message.session_expires_ms(),
+                     .result_columns = {message.result_columns().begin(), message.result_columns().end()}};
+}
+
+std::string SerializePlanState(const PlanState& state) {
+  EnumeratorState message;
+  message.set_version(kVersion);
+  message.set_planned(state.planned);
+  message.set_session(state.session);
+  message.set_session_created_ms(state.session_created_ms);
+  message.set_session_expires_ms(state.session_expires_ms);
+  message.set_schema(state.schema);
+  message.mutable_wire_columns()->Assign(state.wire_columns.begin(), state.wire_columns.end());
+  message.set_estimated_rows(state.estimated_rows);
+  message.set_estimated_bytes(state.estimated_bytes);
+  for (const Split& split : state.queue) {
+    auto* pending = message.add_queue();
+    pending->set_id(split.id);
+    pending->set_split_descriptor(split.descriptor);
+    pending->set_position(split.position);
+    pending->set_end_position(split.end_position);
+    pending->set_estimated_bytes(split.estimated_bytes);
+  }
+  return message.SerializeAsString();
+}
+
+arrow::Result<PlanState> ParsePlanState(std::string_view bytes) {
+  constexpr std::string_view kWhat = "state of a BigQuery plan";
+  ARROW_ASSIGN_OR_RAISE(const auto message, Parse<EnumeratorState>(kWhat, bytes));
+  if (message.planned() && message.session().empty()) return Corrupt(kWhat, "it is planned but names no session");
+  if (message.planned() && message.schema().empty()) return Corrupt(kWhat, "it is planned but has no schema");
+  if (!message.planned() && message.queue_size() > 0) return Corrupt(kWhat, "it is not planned but has splits");
+  if (message.session_created_ms() < 0 || message.session_expires_ms() < 0) return Corrupt(kWhat, "a time is negative");
+  PlanState state{.planned = message.planned(),
+                  .session = message.session(),
+                  .session_created_ms = message.session_created_ms(),
+                  .session_expires_ms = message.session_expires_ms(),
+                  .schema = message.schema(),
+                  .wire_columns = {message.wire_columns().begin(), message.wire_columns().end()},
+                  .estimated_rows = message.estimated_rows(),
+                  .estimated_bytes = message.estimated_bytes()};
+  for (const auto& pending : message.queue()) {
+    state.queue.push_back({.id = pending.id(),
+                           .descriptor = pending.split_descriptor(),
+                           .position = pending.position(),
+                           .end_position = pending.end_position(),
+                           .estimated_bytes = pending.estimated_bytes()});
+  }
+  return state;
+}
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,46 @@
+// What the BigQuery source persists, as bytes: the descriptor of a split and the snapshot of an enumerator. docs/formats/bigquery-state.md.
+//
+// Plain values. Bytes are untrusted: anything that does not add up is DATA_LOSS with the reason CORRUPT_STATE, another version
+// UNIMPLEMENTED.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/runtime/split.h"
+
+namespace headrace::bigquery {
+
+struct StreamState {
+  std::string stream{};
+  int64_t session_created_ms = 0;
+  int64_t session_expires_ms = 0;
+  std::vector<uint32_t> result_columns{};
+
+  bool operator==(const StreamState&) const = default;
+};
+
+struct PlanState {
+  bool planned = false;
+  std::string session{};
+  int64_t session_created_ms = 0;
+  int64_t session_expires_ms = 0;
+  std::string schema{};
+  std::vector<uint32_t> wire_columns{};
+  int64_t estimated_rows = -1;
+  int64_t estimated_bytes = -1;
+  std::deque<Split> queue{};
+
+  bool operator==(const PlanState&) const = default;
+};
+
+std::string SerializeStreamState(const StreamState& state);
+arrow::Result<StreamState> ParseStreamState(std::string_view bytes);
+std::string SerializePlanState(const PlanState& state);
+arrow::Result<PlanState> ParsePlanState(std::string_view bytes);
+
+}  // namespace headrace::bigquery

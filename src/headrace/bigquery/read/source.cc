@@ -1,0 +1,85 @@
+#include "headrace/bigquery/read/source.h"
+
+#include <mutex>
+#include <utility>
+
+#include "headrace/bigquery/read/internal/enumerator.h"
+#include "headrace/bigquery/read/internal/reader.h"
+#include "headrace/rpc/channel.h"
+
+namespace headrace::bigquery {
+
+struct Source::Config : std::enable_shared_from_this<Source::Config> {
+  SourceOptions options;
+  TableName table;
+  rpc::ChannelOptions channels;
+
+  // Opened by the first enumerator or reader, shared by all.
+  mutable std::mutex mutex;
+  mutable std::shared_ptr<rpc::ChannelPool> pool;
+
+  arrow::Result<std::shared_ptr<rpc::ChannelPool>> Pool(FileSystem* files) const {
+    std::lock_guard<std::mutex> guard(mutex);
+    if (pool == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(pool, rpc::ChannelPool::Make(channels, files));
+    }
+    return pool;
+  }
+
+  std::shared_ptr<const SourceOptions> SharedOptions() const { return {shared_from_this(), &options}; }
+
+  arrow::Result<std::unique_ptr<SplitEnumerator>> Enumerator(const JobContext& context, std::optional<std::string_view> state) const {
+    auto open = [config = shared_from_this(), files = context.files] { return config->Pool(files); };
+    ARROW_ASSIGN_OR_RAISE(auto enumerator, StreamEnumerator::Make(std::move(open), SharedOptions(), table, context, state));
+    return std::unique_ptr<SplitEnumerator>(std::move(enumerator));
+  }
+};
+
+Source::Source(std::shared_ptr<const Config> config) : config_(std::move(config)) {}
+
+Source::~Source() = default;
+
+arrow::Result<std::shared_ptr<const Source>> Source::Make(SourceOptions options) {
+  ARROW_RETURN_NOT_OK(CheckSourceOptions(options));
+  auto config = std::make_shared<Config>();
+  ARROW_ASSIGN_OR_RAISE(config->table, ParseTableName(options.table, options.billing_project));
+  ARROW_ASSIGN_OR_RAISE(config->channels.endpoint, rpc::ResolveStorageEndpoint(options.bigquery_storage_endpoint));
+  ARROW_ASSIGN_OR_RAISE(config->channels.credentials, rpc::ParseCredentials(options.credentials, config->channels.endpoint));
+  config->channels.quota_project = options.quota_project;
+  config->channels.channels = options.channels;
+  config->channels.connect_limit = options.connect_limit;
+  config->options = std::move(options);
+  return std::shared_ptr<const Source>(new Source(std::move(config)));
+}
+
+Lineage Source::lineage() const {
+  const TableName& table = config_->table;
+  return {
+      .datasets =
+          {{.namespace_name = "bigquery",
+            .name = table.ToString(),
+            .facets = {{"gcp",
+                        {{"type", "bigquery-table"}, {"project", table.project}, {"dataset", table.dataset}, {"table", table.table}}}}}},
+      .boundedness = Boundedness::kBounded};
+}
+
+arrow::Result<std::unique_ptr<SplitEnumerator>> Source::CreateEnumerator(const JobContext& context) const {
+  return RestoreEnumerator(context, {});
+}
+
+arrow::Result<std::unique_ptr<SplitEnumerator>> Source::RestoreEnumerator(const JobContext& context, std::string_view state) const {
+  return config_->Enumerator(context, state);
+}
+
+arrow::Result<std::unique_ptr<SplitReader>> Source::OpenReader(const JobContext& context, const std::shared_ptr<arrow::Schema>& schema,
+                                                               Split split) const {
+  ARROW_ASSIGN_OR_RAISE(auto pool, config_->Pool(context.files));
+  ARROW_ASSIGN_OR_RAISE(auto reader, StreamReader::Open(std::move(pool), config_->SharedOptions(), context, schema, split));
+  return std::unique_ptr<SplitReader>(std::move(reader));
+}
+
+const TableName& Source::table() const { return config_->table; }
+const SourceOptions& Source::options() const { return config_->options; }
+std::string Source::endpoint() const { return config_->channels.endpoint.target(); }
+
+}  // namespace headrace::bigquery
