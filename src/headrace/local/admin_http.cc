@@ -1,0 +1,102 @@
+#include "headrace/local/admin_http.h"
+
+#include <httplib.h>
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace headrace::local {
+namespace {
+
+constexpr const char* kLoopback = "127.0.0.1";
+constexpr size_t kMostPostedBytes = 4 << 20;
+constexpr size_t kThreads = 2;
+constexpr time_t kTimeoutSeconds = 5;
+
+// JSON strings by hand: the text of an error may hold anything.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20) {
+      quoted += fmt::format("\\u{:04x}", byte);
+    } else {
+      if (c == '"' || c == '\\') quoted.push_back('\\');
+      quoted.push_back(c);
+    }
+  }
+  return quoted + "\"";
+}
+
+// The library's server makes the whole process ignore SIGPIPE. A library of ours leaves signals alone, so the disposition is put back and the server's own
+// threads block the signal instead.
+template <typename Make>
+auto KeepingSignals(Make make) {
+  struct sigaction before {};
+  sigaction(SIGPIPE, nullptr, &before);
+  auto made = make();
+  sigaction(SIGPIPE, &before, nullptr);
+  return made;
+}
+
+}  // namespace
+
+struct AdminHttp::Impl {
+  std::unique_ptr<httplib::Server> server = KeepingSignals([] { return std::make_unique<httplib::Server>(); });
+  std::thread thread;
+};
+
+AdminHttp::AdminHttp() = default;
+AdminHttp::~AdminHttp() { Stop(); }
+
+arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
+  impl_ = std::make_unique<Impl>();
+  httplib::Server& server = *impl_->server;
+  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.set_payload_max_length(kMostPostedBytes);
+  server.set_read_timeout(kTimeoutSeconds);
+  server.set_write_timeout(kTimeoutSeconds);
+  server.set_keep_alive_max_count(1);  // an idle connection would hold a thread, and Stop
+  constexpr const char* kJson = "application/json";
+  server.Get("/headrace/health", [=](const httplib::Request&, httplib::Response& answer) { answer.set_content("{\"status\":\"ok\"}", kJson); });
+  server.Get("/headrace/counters", [=](const httplib::Request&, httplib::Response& answer) { answer.set_content(handlers.counters(), kJson); });
+  server.Get("/headrace/faults", [=](const httplib::Request&, httplib::Response& answer) { answer.set_content(handlers.faults(), kJson); });
+  auto set_faults = [=](const std::string& body, httplib::Response& answer) {
+    arrow::Status status = handlers.set_faults(body);
+    answer.status = status.ok() ? 200 : 400;
+    answer.set_content(status.ok() ? handlers.faults() : fmt::format("{{\"error\":{}}}", Quoted(status.message())), kJson);
+  };
+  server.Post("/headrace/faults", [=](const httplib::Request& request, httplib::Response& answer) { set_faults(request.body, answer); });
+  server.Delete("/headrace/faults", [=](const httplib::Request&, httplib::Response& answer) { set_faults("{\"rules\":[]}", answer); });
+
+  int bound = port;
+  if (port == 0) bound = server.bind_to_any_port(kLoopback);
+  if (bound < 0 || (port != 0 && !server.bind_to_port(kLoopback, port))) {
+    impl_.reset();
+    return MakeError({.code = Code::kUnavailable, .service = "local service", .resource = fmt::format("{}:{}", kLoopback, port)},
+                     fmt::format("Cannot listen on {}:{} for the admin endpoint: the port is in use or not allowed. Use another --port.", kLoopback, port));
+  }
+  impl_->thread = std::thread([&server] {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    server.listen_after_bind();
+  });
+  // Stop has no effect before the server runs. It runs as soon as its thread does, or never when the thread failed.
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kTimeoutSeconds);
+  while (!server.is_running() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return fmt::format("{}:{}", kLoopback, bound);
+}
+
+void AdminHttp::Stop() {
+  if (impl_ == nullptr) return;
+  impl_->server->stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  impl_.reset();
+}
+
+}  // namespace headrace::local

@@ -1,0 +1,181 @@
+#include "headrace/local/read_api.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/base/random.h"
+#include "headrace/local/row_message.h"
+
+namespace headrace::local {
+namespace {
+
+namespace storage = google::cloud::bigquery::storage::v1;
+
+constexpr const char* kServiceName = "local BigQuery Storage Read";
+constexpr auto kSessionLife = std::chrono::hours(6);          // fact R7
+constexpr auto kTimeTravel = std::chrono::hours(168);         // fact R8
+constexpr int64_t kMostStreams = 1000;                        // storage.proto: "a default system max limit of 1,000"
+constexpr int64_t kBytesPerStream = int64_t{250} << 20;       // fact R11: a second stream comes between 195 and 264 MB
+constexpr size_t kLongestTraceId = 256;                       // stream.proto: "Maximum length is 256 bytes"
+
+arrow::Status Refuse(Code code, std::string resource, std::string message) {
+  return MakeError({.code = code, .service = kServiceName, .resource = std::move(resource)}, std::move(message));
+}
+
+arrow::Status Bad(std::string resource, std::string message) { return Refuse(Code::kInvalidArgument, std::move(resource), std::move(message)); }
+
+int64_t MicrosOf(SystemTime time) { return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count(); }
+SystemTime TimeOfMicros(int64_t micros) { return SystemTime{std::chrono::microseconds(micros)}; }
+
+arrow::Result<std::string> ProjectOf(const std::string& parent) {
+  constexpr std::string_view kProjects = "projects/";
+  std::string project = parent.starts_with(kProjects) ? parent.substr(kProjects.size()) : "";
+  if (project.empty() || project.find('/') != std::string::npos) {
+    return Bad("parent", fmt::format("request failed: parent \"{}\" is not of the form projects/PROJECT", parent));
+  }
+  return project;
+}
+
+arrow::Status CheckCounts(const storage::CreateReadSessionRequest& request) {
+  int32_t most = request.max_stream_count();
+  int32_t preferred = request.preferred_min_stream_count();
+  if (most < 0 || preferred < 0) return Bad("max_stream_count", "request failed: stream counts must not be negative");
+  if (most > 0 && preferred > most) {  // fact R6
+    return Bad("preferred_min_stream_count", fmt::format("request failed: preferred_min_stream_count {} is larger than max_stream_count {}", preferred, most));
+  }
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
+ReadApi::ReadApi(const TableStore* tables, ReadApiOptions options) : tables_(tables), options_(options), views_(options.cache_bytes) {}
+
+arrow::Status ReadApi::CheckFormat(const storage::ReadSession& wanted) const {
+  const auto& read = wanted.read_options();
+  if (wanted.data_format() == storage::AVRO) {
+    return Refuse(Code::kUnimplemented, "data_format", "The local service does not serve the AVRO format yet. Ask for ARROW.");
+  }
+  if (wanted.data_format() != storage::ARROW) return Bad("data_format", "request failed: data_format must be ARROW or AVRO");
+  if (read.has_avro_serialization_options()) {
+    return Bad("avro_serialization_options", "request failed: Avro serialization options need the AVRO data format");
+  }
+  if (read.response_compression_codec() != storage::ReadSession::TableReadOptions::RESPONSE_COMPRESSION_CODEC_UNSPECIFIED) {
+    return Refuse(Code::kUnimplemented, "response_compression_codec",
+                  "The local service does not compress whole responses yet. Use arrow_serialization_options.buffer_compression.");
+  }
+  auto codec = read.arrow_serialization_options().buffer_compression();
+  if (!storage::ArrowSerializationOptions::CompressionCodec_IsValid(codec)) {
+    return Bad("buffer_compression", fmt::format("request failed: unknown buffer compression {}", static_cast<int>(codec)));
+  }
+  if (wanted.trace_id().size() > kLongestTraceId) return Bad("trace_id", "request failed: trace_id is longer than 256 bytes");
+  if (!read.has_sample_percentage() || (read.sample_percentage() >= 0 && read.sample_percentage() <= 100)) return arrow::Status::OK();
+  return Bad("sample_percentage", "request failed: sample_percentage must be from 0 to 100");
+}
+
+arrow::Status ReadApi::CheckSnapshot(const storage::ReadSession& wanted, const StoredTable& table) const {
+  if (!wanted.table_modifiers().has_snapshot_time()) return arrow::Status::OK();
+  const auto& stamp = wanted.table_modifiers().snapshot_time();
+  constexpr int64_t kYear9999 = 253402300799;  // the last second of a google.protobuf.Timestamp
+  if (stamp.seconds() < 0 || stamp.seconds() > kYear9999 || stamp.nanos() < 0 || stamp.nanos() > 999'999'999) {
+    return Bad("snapshot_time", "request failed: invalid snapshot_time");
+  }
+  auto at = std::chrono::seconds(stamp.seconds());
+  auto now = options_.clock->Now().time_since_epoch();
+  if (at + kTimeTravel < now) {
+    return Bad("snapshot_time", "request failed: time travel timestamp exceeds the maximum time travel duration of 168h");
+  }
+  if (at > now) return Bad("snapshot_time", "request failed: snapshot_time is in the future");
+  // In microseconds, the precision of the service's time stamps.
+  if (std::chrono::duration_cast<std::chrono::microseconds>(at) + std::chrono::microseconds(stamp.nanos() / 1000) >=
+      std::chrono::microseconds(MicrosOf(table.load_time))) {
+    return arrow::Status::OK();
+  }
+  return Bad("snapshot_time", fmt::format("request failed: table {} was loaded after the snapshot time; the local service keeps one version of it",
+                                          table.name.Legacy()));
+}
+
+arrow::Result<std::shared_ptr<const StoredTable>> ReadApi::FindTable(const TableName& name) const {
+  if (tables_->IsView(name)) {  // fact R14
+    return Bad(name.Dotted(), "request failed: non-table entities cannot be read with the storage API");
+  }
+  auto table = tables_->Find(name);
+  if (table == nullptr) return Refuse(Code::kNotFound, name.Dotted(), fmt::format("Not found: Table {}", name.Legacy()));
+  return table;
+}
+
+int64_t ReadApi::StreamCount(const storage::CreateReadSessionRequest& request, const ReadView& view) const {
+  // Before the restriction, like the cut into streams.
+  int64_t rows = view.scanned_rows();
+  if (rows == 0) return options_.empty_table_streams;
+  int64_t wanted = request.max_stream_count();
+  if (wanted == 0) wanted = std::max<int64_t>(request.preferred_min_stream_count(), view.scanned_bytes() / kBytesPerStream + 1);
+  return std::min({wanted, rows, kMostStreams});
+}
+
+arrow::Result<storage::ReadSession> ReadApi::CreateReadSession(const storage::CreateReadSessionRequest& request) {
+  const storage::ReadSession& wanted = request.read_session();
+  ARROW_ASSIGN_OR_RAISE(std::string project, ProjectOf(request.parent()));
+  ARROW_ASSIGN_OR_RAISE(TableName name, ParseResourceTableName(wanted.table()));
+  ARROW_RETURN_NOT_OK(CheckCounts(request));
+  ARROW_RETURN_NOT_OK(CheckFormat(wanted));
+  ARROW_ASSIGN_OR_RAISE(auto table, FindTable(name));
+  ARROW_RETURN_NOT_OK(CheckSnapshot(wanted, *table));
+
+  const auto& read = wanted.read_options();
+  SessionState state;
+  state.set_table(name.Dotted());
+  *state.mutable_selected_fields() = read.selected_fields();
+  state.set_row_restriction(read.row_restriction());
+  state.set_compression(read.arrow_serialization_options().buffer_compression());
+  state.set_creation_micros(MicrosOf(options_.clock->Now()));
+  state.set_sample_percentage(read.has_sample_percentage() ? read.sample_percentage() : 100);
+  state.set_sample_seed(options_.seed);
+  state.set_table_rows(table->rows.rows);
+  state.set_schema_checksum(table->schema_checksum);
+  state.set_nonce(SystemRandom()->Next());
+  ARROW_ASSIGN_OR_RAISE(auto view, views_.Get(table, state));
+  state.set_stream_count(static_cast<int32_t>(StreamCount(request, *view)));
+
+  storage::ReadSession session = wanted;
+  session.set_name(FormatSessionName(project, state));
+  int64_t expiry = MicrosOf(TimeOfMicros(state.creation_micros()) + kSessionLife);
+  session.mutable_expire_time()->set_seconds(expiry / 1'000'000);
+  session.mutable_expire_time()->set_nanos(static_cast<int32_t>(expiry % 1'000'000 * 1000));
+  ARROW_ASSIGN_OR_RAISE(*session.mutable_arrow_schema()->mutable_serialized_schema(), SerializeSchema(*view->rows().schema));
+  for (int64_t i = 0; i < state.stream_count(); ++i) session.add_streams()->set_name(FormatStreamName(session.name(), i));
+  session.set_estimated_row_count(view->scanned_rows());
+  session.set_estimated_total_bytes_scanned(view->scanned_bytes());
+  session.set_estimated_total_physical_file_size(0);  // stream.proto: "only set for BigLake tables"
+  return session;
+}
+
+arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset) {
+  const SessionState& state = name.session;
+  if (options_.clock->Now() > TimeOfMicros(state.creation_micros()) + kSessionLife) {
+    return MakeError({.code = Code::kFailedPrecondition, .service = kServiceName, .resource = state.table(), .reason = "SESSION_EXPIRED"},
+                     "session expired: a read session lives 6 hours. Create a new one.");
+  }
+  ARROW_ASSIGN_OR_RAISE(TableName table_name, ParseDottedTableName(state.table()));
+  ARROW_ASSIGN_OR_RAISE(auto table, FindTable(table_name));
+  if (table->rows.rows != state.table_rows() || table->schema_checksum != state.schema_checksum()) {
+    return Refuse(Code::kFailedPrecondition, state.table(),
+                  fmt::format("Table {} was loaded again with other content since the session was created. Create a new session.", table_name.Legacy()));
+  }
+  OpenedStream opened;
+  opened.name = name;
+  opened.table = state.table();
+  ARROW_ASSIGN_OR_RAISE(opened.view, views_.Get(table, state));
+  opened.range = opened.view->StreamRows(name.index, state.stream_count());
+  opened.offset = offset;
+  int64_t rows = opened.range.end - opened.range.begin;
+  if (offset < 0) return Bad("offset", fmt::format("request failed: offset {} is negative", offset));
+  if (offset > rows) {  // fact R2
+    return Refuse(Code::kFailedPrecondition, state.table(), fmt::format("request failed: offset {} has not been allocated yet; the stream has {} rows", offset, rows));
+  }
+  return opened;
+}
+
+}  // namespace headrace::local

@@ -1,0 +1,52 @@
+// The Storage Read API without its transport: what CreateReadSession answers and which rows a ReadRows call means. Any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <google/cloud/bigquery/storage/v1/storage.pb.h>
+
+#include "headrace/base/clock.h"
+#include "headrace/local/read_view.h"
+#include "headrace/local/session_name.h"
+#include "headrace/local/table_store.h"
+
+namespace headrace::local {
+
+struct ReadApiOptions {
+  int empty_table_streams = 0;
+  uint64_t seed = 0;
+  int64_t cache_bytes = int64_t{512} << 20;
+  Clock* clock = nullptr;
+};
+
+/// A ReadRows call that is in order: rows [begin + offset, end) of the view.
+struct OpenedStream {
+  StreamName name{};
+  std::string table{};
+  std::shared_ptr<const ReadView> view{};
+  RowRange range{};
+  int64_t offset = 0;
+};
+
+class ReadApi {
+ public:
+  ReadApi(const TableStore* tables, ReadApiOptions options);
+
+  /// Errors carry the code and the words of the service (facts R2, R6, R8, R14).
+  arrow::Result<google::cloud::bigquery::storage::v1::ReadSession> CreateReadSession(
+      const google::cloud::bigquery::storage::v1::CreateReadSessionRequest& request);
+  arrow::Result<OpenedStream> Open(const StreamName& name, int64_t offset);
+
+ private:
+  arrow::Status CheckFormat(const google::cloud::bigquery::storage::v1::ReadSession& wanted) const;
+  arrow::Status CheckSnapshot(const google::cloud::bigquery::storage::v1::ReadSession& wanted, const StoredTable& table) const;
+  arrow::Result<std::shared_ptr<const StoredTable>> FindTable(const TableName& name) const;
+  int64_t StreamCount(const google::cloud::bigquery::storage::v1::CreateReadSessionRequest& request, const ReadView& view) const;
+
+  const TableStore* const tables_;
+  const ReadApiOptions options_;
+  ReadViewCache views_;
+};
+
+}  // namespace headrace::local

@@ -1,0 +1,58 @@
+// google.cloud.bigquery.storage.v1.BigQueryRead over gRPC. ReadRows answers ready-made byte buffers, so the generated service class is not used.
+//
+// gRPC calls it from its own threads. Everything it is given must outlive the server that it is registered with.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include <google/cloud/bigquery/storage/v1/storage.pb.h>
+#include <grpcpp/impl/codegen/service_type.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include "headrace/base/clock.h"
+#include "headrace/local/counters.h"
+#include "headrace/local/faults.h"
+#include "headrace/local/listener.h"
+#include "headrace/local/read_api.h"
+#include "headrace/local/row_message.h"
+#include "headrace/local/throttle.h"
+
+namespace headrace::local {
+
+struct ReadServiceParts {
+  ReadApi* api = nullptr;
+  FaultScript* faults = nullptr;
+  Counters* counters = nullptr;
+  Listener* listener = nullptr;
+  Throttle* throttle = nullptr;  // null = no limit
+  Clock* clock = nullptr;
+  MessageLimits limits{};
+  std::stop_token stop{};
+};
+
+class ReadService final : public grpc::Service {
+ public:
+  explicit ReadService(ReadServiceParts parts);
+
+ private:
+  using Writer = grpc::ServerWriter<grpc::ByteBuffer>;
+  struct Call;
+
+  grpc::Status CreateReadSession(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::CreateReadSessionRequest* request,
+                                 google::cloud::bigquery::storage::v1::ReadSession* response);
+  grpc::Status ReadRows(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::ReadRowsRequest* request, Writer* writer);
+  grpc::Status SplitReadStream(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::SplitReadStreamRequest* request,
+                               google::cloud::bigquery::storage::v1::SplitReadStreamResponse* response);
+
+  grpc::Status SendRows(Call* call, const OpenedStream& stream, int64_t opening, Writer* writer);
+  grpc::Status Apply(Call* call, std::vector<CallFaults::Fired> fired);
+  grpc::Status SleepFor(Call* call, Duration duration);
+  arrow::Result<grpc::Status> SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening, int64_t* rows_sent, Writer* writer);
+
+  const ReadServiceParts parts_;
+};
+
+}  // namespace headrace::local

@@ -1,0 +1,210 @@
+#include "headrace/local/read_view.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <arrow/array/builder_primitive.h>
+#include <arrow/compute/api_scalar.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/compute/exec.h>
+#include <arrow/compute/initialize.h>
+#include <fmt/format.h>
+
+#include "headrace/local/restriction.h"
+
+namespace headrace::local {
+namespace {
+
+// Sampling takes or leaves whole blocks, as TABLESAMPLE SYSTEM does; small ones, so that a small table has some.
+constexpr int64_t kSampleBlockRows = 64;
+
+// The finalizer of SplitMix64: neighbouring inputs give unrelated outputs.
+uint64_t Mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+bool BlockSampled(uint64_t seed, int64_t block, double percentage) {
+  double uniform = static_cast<double>(Mix(seed ^ Mix(static_cast<uint64_t>(block))) >> 11) * 0x1.0p-53;
+  return uniform * 100 < percentage;
+}
+
+arrow::Result<std::shared_ptr<arrow::BooleanArray>> SampleMask(const SessionState& session, int64_t start, int64_t length) {
+  arrow::BooleanBuilder builder;
+  ARROW_RETURN_NOT_OK(builder.Reserve(length));
+  for (int64_t row = start; row < start + length; ++row) {
+    builder.UnsafeAppend(BlockSampled(session.sample_seed(), row / kSampleBlockRows, session.sample_percentage()));
+  }
+  std::shared_ptr<arrow::BooleanArray> mask;
+  ARROW_RETURN_NOT_OK(builder.Finish(&mask));
+  return mask;
+}
+
+bool SameName(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+arrow::Status BadFields(const std::string& message) {
+  return MakeError({.code = Code::kInvalidArgument, .resource = "selected_fields", .reason = "INVALID_FIELDS"}, "request failed: " + message);
+}
+
+}  // namespace
+
+arrow::Result<std::vector<int>> SelectFields(const StoredTable& table, const std::vector<std::string>& selected) {
+  const arrow::Schema& schema = *table.rows.schema;
+  std::set<int> indices;
+  for (int i = 0; selected.empty() && i < schema.num_fields(); ++i) indices.insert(i);
+  std::string unknown;
+  for (const std::string& name : selected) {
+    int found = -1;
+    for (int i = 0; i < schema.num_fields(); ++i) {
+      if (SameName(schema.field(i)->name(), name)) found = i;
+    }
+    size_t dot = name.find('.');
+    if (found < 0 && dot != std::string::npos) {
+      for (const auto& field : schema.fields()) {
+        if (!SameName(field->name(), std::string_view(name).substr(0, dot))) continue;
+        return Unsupported("selected_fields", fmt::format("The local service does not select single fields of a STRUCT yet ({}). Select {}.", name,
+                                                          field->name()));
+      }
+    }
+    if (found < 0) unknown += (unknown.empty() ? "" : ", ") + name;
+    if (found >= 0) indices.insert(found);
+  }
+  if (!unknown.empty()) return BadFields(fmt::format("The following selected fields do not exist in the table schema: {}", unknown));
+  return std::vector<int>(indices.begin(), indices.end());
+}
+
+arrow::Result<std::shared_ptr<const ReadView>> ReadView::Make(std::shared_ptr<const StoredTable> table, const SessionState& session) {
+  ARROW_ASSIGN_OR_RAISE(auto indices, SelectFields(*table, {session.selected_fields().begin(), session.selected_fields().end()}));
+  std::shared_ptr<const Restriction> restriction;
+  if (!session.row_restriction().empty()) {
+    ARROW_ASSIGN_OR_RAISE(restriction, Restriction::Bind(session.row_restriction(), *table->rows.schema));
+  }
+  auto view = std::make_shared<ReadView>();
+  ARROW_ASSIGN_OR_RAISE(RowBatches projected, table->rows.Select(indices));
+  view->table_ = std::move(table);
+  view->scanned_bytes_ = projected.bytes;
+  bool sampled = session.sample_percentage() < 100;
+  if (restriction == nullptr && !sampled) {
+    view->rows_ = std::move(projected);
+    return view;
+  }
+  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
+  std::vector<std::shared_ptr<arrow::RecordBatch>> filtered;
+  for (size_t i = 0; i < projected.batches.size(); ++i) {
+    const auto& batch = projected.batches[i];
+    std::shared_ptr<arrow::BooleanArray> mask;
+    if (restriction != nullptr) {
+      ARROW_ASSIGN_OR_RAISE(mask, restriction->Evaluate(*view->table_->rows.batches[i]));
+    }
+    if (sampled) {
+      ARROW_ASSIGN_OR_RAISE(auto sample, SampleMask(session, projected.starts[i], batch->num_rows()));
+      if (mask != nullptr) {
+        ARROW_ASSIGN_OR_RAISE(auto both, arrow::compute::And(mask, sample));
+        sample = std::static_pointer_cast<arrow::BooleanArray>(both.make_array());
+      }
+      mask = sample;
+    }
+    if (batch->num_columns() == 0) {
+      filtered.push_back(arrow::RecordBatch::Make(projected.schema, mask->true_count(), arrow::ArrayVector{}));
+    } else {
+      ARROW_ASSIGN_OR_RAISE(arrow::Datum kept, arrow::compute::Filter(batch, mask));
+      filtered.push_back(kept.record_batch());
+    }
+    view->extra_bytes_ += batch->num_rows() / 4;  // validity and values of the mask
+    view->kept_.push_back(std::move(mask));
+  }
+  ARROW_ASSIGN_OR_RAISE(view->rows_, RowBatches::Make(projected.schema, std::move(filtered)));
+  view->extra_bytes_ += view->rows_.bytes;
+  return view;
+}
+
+RowRange ReadView::StreamRows(int64_t index, int64_t stream_count) const {
+  const RowBatches& table = table_->rows;
+  auto kept_before = [&](int64_t row) {
+    if (kept_.empty()) return row;
+    int64_t kept = 0;
+    for (size_t i = 0; i < kept_.size() && table.starts[i] < row; ++i) {
+      int64_t part = std::min(kept_[i]->length(), row - table.starts[i]);
+      kept += static_cast<const arrow::BooleanArray&>(*kept_[i]->Slice(0, part)).true_count();
+    }
+    return kept;
+  };
+  // rows * index fits: at most 1,000 streams.
+  return {kept_before(table.rows * index / stream_count), kept_before(table.rows * (index + 1) / stream_count)};
+}
+
+arrow::Result<std::shared_ptr<const ReadView>> ReadViewCache::Get(const std::shared_ptr<const StoredTable>& table, const SessionState& session) {
+  SessionState what;
+  what.set_table(session.table());
+  *what.mutable_selected_fields() = session.selected_fields();
+  what.set_row_restriction(session.row_restriction());
+  what.set_sample_percentage(session.sample_percentage());
+  what.set_sample_seed(session.sample_seed());
+  std::string key = what.SerializeAsString();
+
+  std::shared_ptr<Entry> entry;
+  {
+    std::lock_guard lock(mutex_);
+    auto& slot = entries_[key];
+    if (slot == nullptr) {
+      slot = std::make_shared<Entry>();
+      recent_.push_front(key);
+    } else {
+      recent_.erase(slot->position);
+      recent_.push_front(key);
+    }
+    slot->position = recent_.begin();
+    entry = slot;
+  }
+  std::shared_ptr<const ReadView> view;
+  {
+    std::lock_guard making(entry->making);
+    view = entry->view;
+    if (view == nullptr) {
+      auto made = ReadView::Make(table, session);
+      if (!made.ok()) {
+        std::lock_guard lock(mutex_);
+        auto found = entries_.find(key);
+        if (found != entries_.end() && found->second == entry) {
+          recent_.erase(entry->position);
+          entries_.erase(found);
+        }
+        return made.status();
+      }
+      view = *made;
+      std::lock_guard lock(mutex_);
+      entry->view = view;
+    }
+  }
+  Trim();
+  return view;
+}
+
+// The newest stays whatever its size: its streams are being read.
+void ReadViewCache::Trim() {
+  constexpr size_t kMostViews = 256;  // views without a restriction cost next to nothing, but keys do
+  std::lock_guard lock(mutex_);
+  int64_t bytes = 0;
+  size_t count = 0;
+  for (auto at = recent_.begin(); at != recent_.end();) {
+    auto found = entries_.find(*at);
+    const auto& view = found->second->view;
+    if (view != nullptr) bytes += view->extra_bytes();
+    ++count;
+    if (view != nullptr && count > 1 && (bytes > limit_bytes_ || count > kMostViews)) {
+      bytes -= view->extra_bytes();
+      entries_.erase(found);
+      at = recent_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+}  // namespace headrace::local

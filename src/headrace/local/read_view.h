@@ -1,0 +1,67 @@
+// The rows of a read session: projected, restricted and sampled once, kept for all of its streams and for later sessions that ask for the same.
+//
+// A ReadView is immutable. ReadViewCache may be used from any thread; two threads that want the same view make it once.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "headrace/local/session.pb.h"
+#include "headrace/local/table_store.h"
+
+namespace headrace::local {
+
+struct RowRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+class ReadView {
+ public:
+  /// INVALID_ARGUMENT for unknown fields or a wrong restriction, in the service's words.
+  static arrow::Result<std::shared_ptr<const ReadView>> Make(std::shared_ptr<const StoredTable> table, const SessionState& session);
+
+  const RowBatches& rows() const { return rows_; }
+  /// What the service calls its estimates: rows and bytes of the selected columns before the restriction.
+  int64_t scanned_rows() const { return table_->rows.rows; }
+  int64_t scanned_bytes() const { return scanned_bytes_; }
+  /// What the view holds beyond the table's own memory.
+  int64_t extra_bytes() const { return extra_bytes_; }
+  /// The rows of a stream. The table's rows are cut evenly before the restriction, as the service does it, so a stream may have none (case U45).
+  RowRange StreamRows(int64_t index, int64_t stream_count) const;
+
+ private:
+  std::shared_ptr<const StoredTable> table_;
+  RowBatches rows_;
+  std::vector<std::shared_ptr<arrow::BooleanArray>> kept_;  // one per batch of the table; empty = all rows
+  int64_t scanned_bytes_ = 0;
+  int64_t extra_bytes_ = 0;
+};
+
+/// The indices of the selected fields in the table's order, each once; all when none is selected.
+arrow::Result<std::vector<int>> SelectFields(const StoredTable& table, const std::vector<std::string>& selected);
+
+class ReadViewCache {
+ public:
+  explicit ReadViewCache(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  arrow::Result<std::shared_ptr<const ReadView>> Get(const std::shared_ptr<const StoredTable>& table, const SessionState& session);
+
+ private:
+  struct Entry {
+    std::mutex making;
+    std::shared_ptr<const ReadView> view;
+    std::list<std::string>::iterator position;
+  };
+  void Trim();
+
+  const int64_t limit_bytes_;
+  std::mutex mutex_;
+  std::list<std::string> recent_;  // newest first
+  std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
+};
+
+}  // namespace headrace::local

@@ -1,0 +1,132 @@
+#include "headrace/local/row_message.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <arrow/io/interfaces.h>
+#include <arrow/ipc/options.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/byte_size.h>
+#include <arrow/util/compression.h>
+#include <google/cloud/bigquery/storage/v1/storage.pb.h>
+
+namespace headrace::local {
+namespace {
+
+namespace storage = google::cloud::bigquery::storage::v1;
+
+// Below this a copy costs less than one more piece on its way through gRPC.
+constexpr int64_t kCopyBelow = 4096;
+
+// Collects what the IPC writer writes: large buffers by reference, small ones gathered.
+class PieceStream final : public arrow::io::OutputStream {
+ public:
+  arrow::Status Write(const void* data, int64_t size) override {
+    gathered_.append(static_cast<const char*>(data), static_cast<size_t>(size));
+    size_ += size;
+    return arrow::Status::OK();
+  }
+  arrow::Status Write(const std::shared_ptr<arrow::Buffer>& data) override {
+    if (data->size() < kCopyBelow) return Write(data->data(), data->size());
+    Gathered();
+    pieces_.push_back(data);
+    size_ += data->size();
+    return arrow::Status::OK();
+  }
+  arrow::Status Close() override { return arrow::Status::OK(); }
+  bool closed() const override { return false; }
+  arrow::Result<int64_t> Tell() const override { return size_; }
+
+  Pieces Finish() {
+    Gathered();
+    return std::move(pieces_);
+  }
+
+ private:
+  void Gathered() {
+    if (!gathered_.empty()) pieces_.push_back(arrow::Buffer::FromString(std::exchange(gathered_, {})));
+  }
+
+  std::string gathered_;
+  Pieces pieces_;
+  int64_t size_ = 0;
+};
+
+void AppendVarint(uint64_t value, std::string* out) {
+  while (value >= 0x80) {
+    out->push_back(static_cast<char>(value | 0x80));
+    value >>= 7;
+  }
+  out->push_back(static_cast<char>(value));
+}
+
+constexpr char Tag(int field, int wire_type) { return static_cast<char>((field << 3) | wire_type); }
+constexpr int kVarint = 0;
+constexpr int kLengthDelimited = 2;
+
+arrow::Result<arrow::ipc::IpcWriteOptions> WriteOptions(int compression) {
+  auto options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.use_threads = false;  // the streams are the parallelism
+  if (compression == storage::ArrowSerializationOptions::LZ4_FRAME) {
+    ARROW_ASSIGN_OR_RAISE(options.codec, arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME));
+  } else if (compression == storage::ArrowSerializationOptions::ZSTD) {
+    ARROW_ASSIGN_OR_RAISE(options.codec, arrow::util::Codec::Create(arrow::Compression::ZSTD));
+  }
+  return options;
+}
+
+}  // namespace
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end, const MessageLimits& limits) {
+  int64_t average = std::max<int64_t>(1, rows.bytes / std::max<int64_t>(1, rows.rows));
+  int64_t count = std::clamp<int64_t>(limits.bytes / average, 1, std::min(limits.rows, end - offset));
+  while (true) {
+    auto batch = rows.Slice(offset, count);
+    if (batch->num_rows() == 1) return batch;
+    ARROW_ASSIGN_OR_RAISE(int64_t bytes, arrow::util::ReferencedBufferSize(*batch));
+    // These rows may be larger than the average: half of them again, until the message is near its size.
+    if (bytes <= 2 * limits.bytes) return batch;
+    count = batch->num_rows() / 2;
+  }
+}
+
+arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, int compression, const ResponseFields& fields) {
+  ARROW_ASSIGN_OR_RAISE(auto options, WriteOptions(compression));
+  arrow::ipc::IpcPayload payload;
+  ARROW_RETURN_NOT_OK(arrow::ipc::GetRecordBatchPayload(rows, options, &payload));
+  PieceStream stream;
+  int32_t metadata_length = 0;
+  ARROW_RETURN_NOT_OK(arrow::ipc::WriteIpcPayload(payload, options, &stream, &metadata_length));
+  ARROW_ASSIGN_OR_RAISE(int64_t batch_bytes, stream.Tell());
+
+  storage::ReadRowsResponse response;
+  response.set_row_count(rows.num_rows());
+  auto* progress = response.mutable_stats()->mutable_progress();
+  progress->set_at_response_start(fields.progress_at_start);
+  progress->set_at_response_end(fields.progress_at_end);
+  response.mutable_throttle_state()->set_throttle_percent(fields.throttle_percent);
+  if (!fields.serialized_schema.empty()) response.mutable_arrow_schema()->set_serialized_schema(fields.serialized_schema);
+
+  // The record batch goes behind the other fields by hand: protobuf would copy it twice.
+  std::string tail(1, Tag(storage::ArrowRecordBatch::kRowCountFieldNumber, kVarint));
+  AppendVarint(static_cast<uint64_t>(rows.num_rows()), &tail);
+  std::string inner(1, Tag(storage::ArrowRecordBatch::kSerializedRecordBatchFieldNumber, kLengthDelimited));
+  AppendVarint(static_cast<uint64_t>(batch_bytes), &inner);
+  std::string head = response.SerializeAsString();
+  head.push_back(Tag(storage::ReadRowsResponse::kArrowRecordBatchFieldNumber, kLengthDelimited));
+  AppendVarint(inner.size() + static_cast<uint64_t>(batch_bytes) + tail.size(), &head);
+  head += inner;
+
+  Pieces pieces;
+  pieces.push_back(arrow::Buffer::FromString(std::move(head)));
+  for (auto& piece : stream.Finish()) pieces.push_back(std::move(piece));
+  pieces.push_back(arrow::Buffer::FromString(std::move(tail)));
+  return pieces;
+}
+
+arrow::Result<std::string> SerializeSchema(const arrow::Schema& schema) {
+  ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::ipc::SerializeSchema(schema));
+  return buffer->ToString();
+}
+
+}  // namespace headrace::local

@@ -1,0 +1,39 @@
+// Encodes rows into the bytes of a google.cloud.bigquery.storage.v1.ReadRowsResponse without copying large buffers. Free functions, any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/buffer.h>
+
+#include "headrace/local/table_store.h"
+
+namespace headrace::local {
+
+/// Consecutive pieces of one message.
+using Pieces = std::vector<std::shared_ptr<arrow::Buffer>>;
+
+struct MessageLimits {
+  int64_t bytes = 1 << 20;
+  int64_t rows = 65536;
+};
+
+/// How many rows from `offset` make the next message of a range that ends at `end`: at least one.
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end, const MessageLimits& limits);
+
+struct ResponseFields {
+  double progress_at_start = 0;
+  double progress_at_end = 0;
+  int throttle_percent = 0;
+  std::string serialized_schema{};  // empty = none
+};
+
+/// `compression` is an ArrowSerializationOptions.CompressionCodec. The record batch is one bare IPC message, as the service frames it (case U48).
+arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, int compression, const ResponseFields& fields);
+
+/// One bare IPC message.
+arrow::Result<std::string> SerializeSchema(const arrow::Schema& schema);
+
+}  // namespace headrace::local

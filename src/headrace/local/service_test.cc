@@ -1,0 +1,625 @@
+// The service as its clients see it: a gRPC stub and plain HTTP over loopback.
+#include "headrace/local/service.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include <arrow/array/builder_binary.h>
+#include <arrow/array/builder_primitive.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/dictionary.h>
+#include <arrow/ipc/reader.h>
+#include <gmock/gmock.h>
+#include <google/cloud/bigquery/storage/v1/storage.grpc.pb.h>
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headrace::local {
+namespace {
+
+namespace storage = google::cloud::bigquery::storage::v1;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// id, name ("n0", every fifth null), Value; rows 0 to rows-1, in two chunks.
+std::shared_ptr<arrow::Table> Numbers(int64_t rows) {
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+  auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8()), arrow::field("Value", arrow::float64())});
+  for (auto [begin, end] : {std::pair<int64_t, int64_t>(0, rows / 3), {rows / 3, rows}}) {
+    arrow::Int64Builder id;
+    arrow::StringBuilder name;
+    arrow::DoubleBuilder value;
+    for (int64_t i = begin; i < end; ++i) {
+      EXPECT_TRUE(id.Append(i).ok() && (i % 5 == 0 ? name.AppendNull() : name.Append("n" + std::to_string(i))).ok() && value.Append(i / 2.0).ok());
+    }
+    batches.push_back(arrow::RecordBatch::Make(schema, end - begin, {*id.Finish(), *name.Finish(), *value.Finish()}));
+  }
+  return *arrow::Table::FromRecordBatches(schema, batches);
+}
+
+struct Outcome {
+  grpc::Status status;
+  std::vector<storage::ReadRowsResponse> messages;
+  std::vector<int64_t> ids;
+};
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  void Start(ServiceOptions options) {
+    stub_.reset();
+    channel_.reset();
+    service_ = std::make_unique<Service>(std::move(options));
+    auto bound = service_->Start();
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    bound_ = *bound;
+    Connect();
+  }
+  ServiceOptions Options(int64_t rows) {
+    ServiceOptions options;
+    options.tables = {{"p.d.t", Numbers(rows)}};
+    options.views = {"p.d.v"};
+    options.clock = &clock_;
+    options.message_rows = 4;
+    return options;
+  }
+  void Connect() {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    channel_ = grpc::CreateCustomChannel(bound_.grpc, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = storage::BigQueryRead::NewStub(channel_);
+  }
+
+  static storage::CreateReadSessionRequest Request(int streams = 1) {
+    storage::CreateReadSessionRequest request;
+    request.set_parent("projects/billing");
+    request.mutable_read_session()->set_table("projects/p/datasets/d/tables/t");
+    request.mutable_read_session()->set_data_format(storage::ARROW);
+    request.set_max_stream_count(streams);
+    return request;
+  }
+  grpc::Status Create(const storage::CreateReadSessionRequest& request, storage::ReadSession* session) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.set_wait_for_ready(true);
+    return stub_->CreateReadSession(&context, request, session);
+  }
+  storage::ReadSession Session(const storage::CreateReadSessionRequest& request) {
+    storage::ReadSession session;
+    grpc::Status status = Create(request, &session);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return session;
+  }
+  Outcome Read(const std::string& stream, int64_t offset = 0) {
+    storage::ReadRowsRequest request;
+    request.set_read_stream(stream);
+    request.set_offset(offset);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.set_wait_for_ready(true);
+    auto reader = stub_->ReadRows(&context, request);
+    Outcome outcome;
+    storage::ReadRowsResponse response;
+    while (reader->Read(&response)) outcome.messages.push_back(response);
+    outcome.status = reader->Finish();
+    Decode(&outcome);
+    return outcome;
+  }
+  // The first column of every message, which is id.
+  void Decode(Outcome* outcome) {
+    for (const auto& message : outcome->messages) {
+      if (message.has_arrow_schema()) {
+        arrow::io::BufferReader in(arrow::Buffer::FromString(message.arrow_schema().serialized_schema()));
+        schema_ = arrow::ipc::ReadSchema(&in, &memo_).ValueOrDie();
+      }
+      arrow::io::BufferReader in(arrow::Buffer::FromString(message.arrow_record_batch().serialized_record_batch()));
+      auto batch = arrow::ipc::ReadRecordBatch(schema_, &memo_, arrow::ipc::IpcReadOptions::Defaults(), &in).ValueOrDie();
+      ASSERT_TRUE(batch->ValidateFull().ok());
+      ASSERT_EQ(batch->num_rows(), message.row_count());
+      if (batch->num_columns() == 0 || batch->schema()->field(0)->type()->id() != arrow::Type::INT64) continue;
+      for (int64_t i = 0; i < batch->num_rows(); ++i) outcome->ids.push_back(static_cast<const arrow::Int64Array&>(*batch->column(0)).Value(i));
+    }
+  }
+  nlohmann::json Counters() { return nlohmann::json::parse(service_->CountersJson()); }
+  void SetFaults(const std::string& rules) {
+    auto status = service_->SetFaults("{\"rules\":[" + rules + "]}");
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<Service> service_;
+  BoundAddresses bound_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<storage::BigQueryRead::Stub> stub_;
+  std::shared_ptr<arrow::Schema> schema_;
+  arrow::ipc::DictionaryMemo memo_;
+};
+
+std::vector<int64_t> Range(int64_t begin, int64_t end) {
+  std::vector<int64_t> range;
+  for (int64_t i = begin; i < end; ++i) range.push_back(i);
+  return range;
+}
+
+TEST_F(ServiceTest, SessionSaysWhatItIs) {
+  Start(Options(20));
+  auto session = Session(Request(3));
+  EXPECT_TRUE(session.name().starts_with("projects/billing/locations/local/sessions/"));
+  ASSERT_EQ(session.streams_size(), 3);
+  EXPECT_EQ(session.streams(2).name(), session.name() + "/streams/2");
+  EXPECT_EQ(session.table(), "projects/p/datasets/d/tables/t");
+  EXPECT_EQ(session.data_format(), storage::ARROW);
+  // Fact R7: exactly six hours.
+  EXPECT_EQ(session.expire_time().seconds(), 1'700'000'000 + 6 * 3600);
+  EXPECT_EQ(session.estimated_row_count(), 20);
+  EXPECT_GT(session.estimated_total_bytes_scanned(), 20 * 16);
+  EXPECT_FALSE(session.arrow_schema().serialized_schema().empty());
+  EXPECT_NE(Session(Request(3)).name(), session.name());
+}
+
+// Facts R1, R2, R3: every offset of a stream, its end, and beyond.
+TEST_F(ServiceTest, OffsetsAtEveryRow) {
+  Start(Options(20));
+  std::string stream = Session(Request()).streams(0).name();
+  for (int64_t offset = 0; offset <= 20; ++offset) {
+    Outcome outcome = Read(stream, offset);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+    EXPECT_EQ(outcome.ids, Range(offset, 20)) << offset;
+    if (offset == 20) EXPECT_TRUE(outcome.messages.empty());
+  }
+  Outcome beyond = Read(stream, 21);
+  EXPECT_EQ(beyond.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(beyond.status.error_message(), HasSubstr("offset 21 has not been allocated yet"));
+  EXPECT_EQ(Read(stream, -1).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServiceTest, MessagesCarrySchemaOnceProgressAndCounts) {
+  Start(Options(20));
+  Outcome outcome = Read(Session(Request()).streams(0).name(), 10);
+  ASSERT_GE(outcome.messages.size(), 3U);
+  double at = 0.5;
+  int64_t rows = 0;
+  for (size_t i = 0; i < outcome.messages.size(); ++i) {
+    const auto& message = outcome.messages[i];
+    EXPECT_EQ(message.has_arrow_schema(), i == 0);
+    EXPECT_DOUBLE_EQ(message.stats().progress().at_response_start(), at);
+    at = message.stats().progress().at_response_end();
+    EXPECT_TRUE(message.has_throttle_state());
+    EXPECT_EQ(message.throttle_state().throttle_percent(), 0);
+    EXPECT_FALSE(message.has_uncompressed_byte_size());
+    EXPECT_LE(message.row_count(), 4);
+    rows += message.row_count();
+  }
+  EXPECT_DOUBLE_EQ(at, 1.0);
+  EXPECT_EQ(rows, 10);
+}
+
+TEST_F(ServiceTest, StreamsAreConsecutivePartsOfTheTable) {
+  Start(Options(20));
+  for (int count : {1, 2, 3, 7, 20, 50}) {
+    auto session = Session(Request(count));
+    EXPECT_EQ(session.streams_size(), std::min(count, 20));
+    std::vector<int64_t> all;
+    for (const auto& stream : session.streams()) {
+      Outcome outcome = Read(stream.name());
+      EXPECT_FALSE(outcome.ids.empty());
+      all.insert(all.end(), outcome.ids.begin(), outcome.ids.end());
+    }
+    EXPECT_EQ(all, Range(0, 20)) << count;
+  }
+  auto request = Request(0);
+  EXPECT_EQ(Session(request).streams_size(), 1);  // fact R11: a small table
+  request.set_preferred_min_stream_count(4);
+  EXPECT_EQ(Session(request).streams_size(), 4);
+}
+
+TEST_F(ServiceTest, EmptyTable) {
+  for (int streams : {0, 1}) {
+    auto options = Options(0);
+    options.empty_table_streams = streams;
+    Start(options);
+    auto session = Session(Request(5));
+    ASSERT_EQ(session.streams_size(), streams);
+    EXPECT_FALSE(session.arrow_schema().serialized_schema().empty());
+    if (streams == 1) EXPECT_TRUE(Read(session.streams(0).name()).status.ok());
+    service_.reset();
+  }
+}
+
+TEST_F(ServiceTest, ProjectionKeepsTableOrderAndSpelling) {
+  Start(Options(20));
+  auto request = Request();
+  auto* options = request.mutable_read_session()->mutable_read_options();
+  for (const char* name : {"VALUE", "id", "value"}) options->add_selected_fields(name);
+  Outcome outcome = Read(Session(request).streams(0).name());
+  EXPECT_EQ(outcome.ids, Range(0, 20));
+  EXPECT_THAT(schema_->field_names(), ElementsAre("id", "Value"));
+}
+
+TEST_F(ServiceTest, RestrictionAndOffsetsAfterIt) {
+  Start(Options(20));
+  auto request = Request();
+  auto* options = request.mutable_read_session()->mutable_read_options();
+  options->set_row_restriction("name IS NOT NULL AND value >= 3.0");  // of columns that are not selected
+  options->add_selected_fields("id");
+  std::vector<int64_t> kept = {6, 7, 8, 9, 11, 12, 13, 14, 16, 17, 18, 19};
+  std::string stream = Session(request).streams(0).name();
+  for (size_t offset = 0; offset <= kept.size(); ++offset) {
+    EXPECT_EQ(Read(stream, static_cast<int64_t>(offset)).ids, std::vector<int64_t>(kept.begin() + static_cast<int64_t>(offset), kept.end()));
+  }
+  EXPECT_EQ(Read(stream, 13).status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  // Over several streams, one of which has no row (case U45).
+  request.set_max_stream_count(4);
+  std::vector<int64_t> all;
+  for (const auto& part : Session(request).streams()) {
+    Outcome outcome = Read(part.name());
+    EXPECT_TRUE(outcome.status.ok());
+    all.insert(all.end(), outcome.ids.begin(), outcome.ids.end());
+  }
+  EXPECT_EQ(all, kept);
+  options->set_row_restriction("id < 0");
+  for (const auto& part : Session(request).streams()) EXPECT_TRUE(Read(part.name()).messages.empty());
+}
+
+TEST_F(ServiceTest, CompressionsGiveTheSameRows) {
+  auto options = Options(2000);
+  options.message_rows = 700;
+  Start(options);
+  for (auto codec : {storage::ArrowSerializationOptions::LZ4_FRAME, storage::ArrowSerializationOptions::ZSTD}) {
+    auto request = Request();
+    request.mutable_read_session()->mutable_read_options()->mutable_arrow_serialization_options()->set_buffer_compression(codec);
+    Outcome compressed = Read(Session(request).streams(0).name(), 1);
+    EXPECT_EQ(compressed.ids, Range(1, 2000));
+    Outcome plain = Read(Session(Request()).streams(0).name(), 1);
+    EXPECT_LT(compressed.messages[0].ByteSizeLong(), plain.messages[0].ByteSizeLong());
+  }
+}
+
+TEST_F(ServiceTest, MessagesKeepToTheirBytes) {
+  auto options = Options(20'000);
+  options.message_rows = 1'000'000;
+  options.message_bytes = 32 << 10;
+  Start(options);
+  Outcome outcome = Read(Session(Request()).streams(0).name());
+  EXPECT_EQ(outcome.ids, Range(0, 20'000));
+  EXPECT_GT(outcome.messages.size(), 10U);
+  for (const auto& message : outcome.messages) EXPECT_LT(message.ByteSizeLong(), 70U << 10);
+}
+
+TEST_F(ServiceTest, SampleIsDeterministicBySeed) {
+  auto ids = [&](uint64_t seed, double percentage) {
+    auto options = Options(20'000);
+    options.message_rows = 65536;
+    options.seed = seed;
+    Start(options);
+    auto request = Request();
+    request.mutable_read_session()->mutable_read_options()->set_sample_percentage(percentage);
+    return Read(Session(request).streams(0).name()).ids;
+  };
+  auto half = ids(1, 50);
+  EXPECT_GT(half.size(), 8000U);
+  EXPECT_LT(half.size(), 12000U);
+  EXPECT_EQ(ids(1, 50), half);
+  EXPECT_NE(ids(2, 50), half);
+  EXPECT_TRUE(ids(1, 0).empty());
+  EXPECT_EQ(ids(1, 100).size(), 20'000U);
+}
+
+struct RequestCase {
+  const char* what;
+  std::function<void(storage::CreateReadSessionRequest*)> change;
+  grpc::StatusCode code;
+  const char* text;
+};
+
+TEST_F(ServiceTest, WrongRequestsInTheServicesWords) {
+  Start(Options(20));
+  using grpc::StatusCode;
+  auto session = [](storage::CreateReadSessionRequest* request) { return request->mutable_read_session(); };
+  auto read = [](storage::CreateReadSessionRequest* request) { return request->mutable_read_session()->mutable_read_options(); };
+  using R = storage::CreateReadSessionRequest;
+  const RequestCase kCases[] = {
+      {"no parent", [](R* r) { r->set_parent(""); }, StatusCode::INVALID_ARGUMENT, "not of the form projects/PROJECT"},
+      {"parent", [](R* r) { r->set_parent("projects/a/b"); }, StatusCode::INVALID_ARGUMENT, "not of the form projects/PROJECT"},
+      {"table form", [=](R* r) { session(r)->set_table("p.d.t"); }, StatusCode::INVALID_ARGUMENT, "is not a table name"},
+      {"no table", [=](R* r) { session(r)->set_table("projects/p/datasets/d/tables/x"); }, StatusCode::NOT_FOUND, "Not found: Table p:d.x"},
+      {"view (R14)", [=](R* r) { session(r)->set_table("projects/p/datasets/d/tables/v"); }, StatusCode::INVALID_ARGUMENT,
+       "request failed: non-table entities cannot be read with the storage API"},
+      {"R6", [](R* r) { r->set_preferred_min_stream_count(5); r->set_max_stream_count(3); }, StatusCode::INVALID_ARGUMENT, "preferred_min_stream_count 5"},
+      {"negative", [](R* r) { r->set_max_stream_count(-1); }, StatusCode::INVALID_ARGUMENT, "must not be negative"},
+      {"no format", [=](R* r) { session(r)->clear_data_format(); }, StatusCode::INVALID_ARGUMENT, "data_format"},
+      {"Avro", [=](R* r) { session(r)->set_data_format(storage::AVRO); }, StatusCode::UNIMPLEMENTED, "AVRO"},
+      {"Avro options", [=](R* r) { read(r)->mutable_avro_serialization_options(); }, StatusCode::INVALID_ARGUMENT, "AVRO"},
+      {"whole response", [=](R* r) { read(r)->set_response_compression_codec(storage::ReadSession::TableReadOptions::RESPONSE_COMPRESSION_CODEC_LZ4); },
+       StatusCode::UNIMPLEMENTED, "whole responses"},
+      {"field", [=](R* r) { read(r)->add_selected_fields("nope"); }, StatusCode::INVALID_ARGUMENT,
+       "The following selected fields do not exist in the table schema: nope"},
+      {"nested", [=](R* r) { read(r)->add_selected_fields("name.x"); }, StatusCode::UNIMPLEMENTED, "single fields of a STRUCT"},
+      {"restriction", [=](R* r) { read(r)->set_row_restriction("id = "); }, StatusCode::INVALID_ARGUMENT, "at [1:6]"},
+      {"function", [=](R* r) { read(r)->set_row_restriction("ABS(id) = 1"); }, StatusCode::UNIMPLEMENTED, "the function ABS"},
+      {"sample", [=](R* r) { read(r)->set_sample_percentage(101); }, StatusCode::INVALID_ARGUMENT, "sample_percentage"},
+      {"trace", [=](R* r) { session(r)->set_trace_id(std::string(257, 'x')); }, StatusCode::INVALID_ARGUMENT, "trace_id"},
+  };
+  for (const auto& c : kCases) {
+    auto request = Request();
+    c.change(&request);
+    storage::ReadSession made;
+    grpc::Status status = Create(request, &made);
+    EXPECT_EQ(status.error_code(), c.code) << c.what;
+    EXPECT_THAT(status.error_message(), HasSubstr(c.text)) << c.what;
+  }
+  EXPECT_EQ(Counters()["sessions_created"], 0);
+}
+
+TEST_F(ServiceTest, SnapshotTime) {
+  Start(Options(20));
+  int64_t load = 1'700'000'000;
+  clock_.Advance(std::chrono::hours(1));
+  struct Case {
+    int64_t seconds;
+    int64_t advance_hours;
+    const char* text;
+  };
+  const Case kCases[] = {
+      {load, 0, ""},
+      {load + 3600, 0, ""},
+      {load - 1, 0, "was loaded after the snapshot time"},
+      {load + 3601, 0, "in the future"},
+      {load - 168 * 3600, 0, "time travel timestamp exceeds the maximum time travel duration of 168h"},  // fact R8
+      {load, 168, "time travel timestamp exceeds"},
+  };
+  for (const Case& c : kCases) {
+    clock_.Advance(std::chrono::hours(c.advance_hours));
+    auto request = Request();
+    request.mutable_read_session()->mutable_table_modifiers()->mutable_snapshot_time()->set_seconds(c.seconds);
+    storage::ReadSession session;
+    grpc::Status status = Create(request, &session);
+    EXPECT_EQ(status.error_code(), *c.text == '\0' ? grpc::StatusCode::OK : grpc::StatusCode::INVALID_ARGUMENT) << c.text;
+    EXPECT_THAT(status.error_message(), HasSubstr(c.text));
+  }
+}
+
+TEST_F(ServiceTest, SessionsExpire) {
+  Start(Options(20));
+  std::string stream = Session(Request()).streams(0).name();
+  clock_.Advance(std::chrono::hours(6));
+  EXPECT_TRUE(Read(stream).status.ok());
+  clock_.Advance(std::chrono::microseconds(1));
+  Outcome outcome = Read(stream);
+  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(outcome.status.error_message(), HasSubstr("session expired"));
+}
+
+TEST_F(ServiceTest, SessionsSurviveARestart) {
+  Start(Options(20));
+  auto request = Request(2);
+  request.mutable_read_session()->mutable_read_options()->set_row_restriction("name IS NOT NULL");
+  std::string stream = Session(request).streams(1).name();
+  auto before = Read(stream, 3).ids;
+  auto options = Options(20);
+  options.grpc_port = std::stoi(bound_.grpc.substr(bound_.grpc.find(':') + 1));
+  service_->Shutdown();
+  Start(options);
+  EXPECT_EQ(Read(stream, 3).ids, before);
+  EXPECT_EQ(Counters()["sessions_created"], 0);
+  // With another table of the same name the rows would be wrong ones.
+  service_->Shutdown();
+  Start(Options(21));
+  Outcome other = Read(stream, 3);
+  EXPECT_EQ(other.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(other.status.error_message(), HasSubstr("loaded again with other content"));
+  EXPECT_EQ(Read("projects/p/locations/local/sessions/x/streams/0").status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Read("nonsense").status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServiceTest, StatusFaultsWithDetailsAndCounters) {
+  Start(Options(20));
+  SetFaults(R"({"method":"CreateReadSession","call":1,"action":{"status":{"code":"RESOURCE_EXHAUSTED","message":"slow down","retry_delay_ms":1500}}},
+               {"method":"ReadRows","call":1,"after_messages":2,"action":{"status":{"code":"UNAVAILABLE"}}},
+               {"method":"ReadRows","match":{"offset":8},"after_messages":"after_last","times":1,"action":{"status":{"code":"INTERNAL"}}})");
+  storage::ReadSession none;
+  grpc::Status status = Create(Request(), &none);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "slow down");
+  google::rpc::Status details;
+  google::rpc::RetryInfo retry;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_EQ(details.details_size(), 1);
+  ASSERT_TRUE(details.details(0).UnpackTo(&retry));
+  EXPECT_EQ(retry.retry_delay().seconds(), 1);
+  EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
+
+  std::string stream = Session(Request()).streams(0).name();
+  Outcome broken = Read(stream);
+  EXPECT_EQ(broken.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  // The table's chunks end at row 6, or were combined: two messages of at most four rows.
+  EXPECT_EQ(broken.ids, Range(0, 8));
+  Outcome last = Read(stream, 8);
+  EXPECT_EQ(last.status.error_code(), grpc::StatusCode::INTERNAL);
+  EXPECT_EQ(last.ids, Range(8, 20));
+  EXPECT_TRUE(Read(stream, 20).status.ok());
+
+  auto counters = Counters();
+  EXPECT_EQ(counters["sessions_created"], 1);
+  EXPECT_EQ(counters["sessions_by_table"]["p.d.t"], 1);
+  EXPECT_EQ(counters["read_rows_calls"], 3);
+  ASSERT_EQ(counters["streams"].size(), 1U);
+  const auto& counted = counters["streams"][0];
+  EXPECT_EQ(counted["name"], stream);
+  EXPECT_EQ(counted["rows_sent"], 20);
+  EXPECT_EQ(counted["messages_sent"], 5);
+  ASSERT_EQ(counted["opens"].size(), 3U);
+  EXPECT_EQ(counted["opens"][0], nlohmann::json::parse(R"({"offset":0,"rows_sent":8,"messages_sent":2,"status":"UNAVAILABLE"})"));
+  EXPECT_EQ(counted["opens"][1], nlohmann::json::parse(R"({"offset":8,"rows_sent":12,"messages_sent":3,"status":"INTERNAL"})"));
+  EXPECT_EQ(counted["opens"][2], nlohmann::json::parse(R"({"offset":20,"rows_sent":0,"messages_sent":0,"status":"OK"})"));
+  EXPECT_EQ(counters["faults"][0]["fired"], 1);
+  EXPECT_EQ(counters["faults"][1]["fired"], 1);
+  EXPECT_EQ(counters["faults"][2]["fired"], 1);
+}
+
+TEST_F(ServiceTest, DropBreaksTheConnection) {
+  Start(Options(20));
+  std::string stream = Session(Request()).streams(0).name();
+  for (const char* point : {"0", "2", "\"after_last\""}) {
+    SetFaults(std::string(R"({"method":"ReadRows","call":1,"after_messages":)") + point + R"(,"action":{"drop":true}})");
+    Outcome outcome = Read(stream);
+    EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE) << point;
+    EXPECT_THAT(outcome.status.error_message(), ::testing::Not(HasSubstr("Scripted"))) << point;  // no status arrived, the connection is gone
+    EXPECT_EQ(Counters()["faults"][0]["fired"], 1);
+    EXPECT_EQ(Read(stream).ids, Range(0, 20));  // a new connection
+  }
+}
+
+TEST_F(ServiceTest, ThrottleAndDelayTakeTheClocksTime) {
+  clock_.set_auto_advance(true);
+  auto options = Options(2000);
+  options.message_rows = 500;
+  options.throttle_bytes_per_second = 10'000;
+  Start(options);
+  std::string stream = Session(Request()).streams(0).name();
+  auto begin = clock_.Monotonic();
+  Outcome outcome = Read(stream);
+  EXPECT_EQ(outcome.ids, Range(0, 2000));
+  auto bytes = Counters()["streams"][0]["bytes_sent"].get<int64_t>();
+  auto seconds = std::chrono::duration<double>(clock_.Monotonic() - begin).count();
+  EXPECT_NEAR(seconds, static_cast<double>(bytes) / 10'000, 0.1);
+  EXPECT_GT(outcome.messages.back().throttle_state().throttle_percent(), 0);
+
+  SetFaults(R"({"method":"ReadRows","call":1,"action":{"delay_ms":90000}},{"method":"ReadRows","call":2,"action":{"throttle_bytes_per_second":100}})");
+  begin = clock_.Monotonic();
+  EXPECT_TRUE(Read(stream, 2000).status.ok());
+  EXPECT_GE(clock_.Monotonic() - begin, std::chrono::seconds(90));
+  begin = clock_.Monotonic();
+  EXPECT_EQ(Read(stream, 1900).ids, Range(1900, 2000));
+  EXPECT_GE(clock_.Monotonic() - begin, std::chrono::seconds(20));
+}
+
+TEST_F(ServiceTest, ShutdownEndsAWaitingCall) {
+  auto options = Options(20);
+  options.clock = RealClock();
+  Start(options);
+  std::string stream = Session(Request()).streams(0).name();
+  SetFaults(R"({"method":"ReadRows","action":{"delay_ms":600000}})");
+  Outcome outcome;
+  std::jthread reading([&] { outcome = Read(stream); });
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (Counters()["read_rows_calls"] == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  std::jthread waiting([&] { service_->Wait({}); });
+  service_->Shutdown();
+  waiting.join();
+  reading.join();
+  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(ServiceTest, SplitReadStreamIsRefused) {
+  Start(Options(20));
+  storage::SplitReadStreamRequest request;
+  request.set_name(Session(Request()).streams(0).name());
+  storage::SplitReadStreamResponse response;
+  grpc::ClientContext context;
+  grpc::Status status = stub_->SplitReadStream(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("does not split read streams yet"));
+}
+
+// One HTTP/1.0 exchange.
+std::string Http(const std::string& address, const std::string& request) {
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  timeval limit{10, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  std::string answer;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0 && send(fd, request.data(), request.size(), 0) > 0) {
+    char buffer[4096];
+    for (ssize_t got = recv(fd, buffer, sizeof(buffer), 0); got > 0; got = recv(fd, buffer, sizeof(buffer), 0)) answer.append(buffer, static_cast<size_t>(got));
+  }
+  close(fd);
+  return answer;
+}
+
+TEST_F(ServiceTest, AdminEndpoint) {
+  Start(Options(20));
+  auto post = [&](const std::string& body) {
+    return Http(bound_.http, "POST /headrace/faults HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  };
+  EXPECT_THAT(Http(bound_.http, "GET /headrace/health HTTP/1.0\r\n\r\n"), HasSubstr("{\"status\":\"ok\"}"));
+  EXPECT_THAT(Http(bound_.http, "GET /headrace/counters HTTP/1.0\r\n\r\n"), HasSubstr("\"sessions_created\":0"));
+  EXPECT_THAT(post(R"({"rules":[{"method":"ReadRows","action":{"drop":true}}]})"), HasSubstr(R"({"faults":[{"rule":0,"calls":0,"fired":0}]})"));
+  std::string refused = post(R"({"rules":[{"method":"ReadRows","action":{"drop":true},"x":1}]})");
+  EXPECT_THAT(refused, HasSubstr("400"));
+  EXPECT_THAT(refused, HasSubstr(R"(unknown key \"x\")"));
+  EXPECT_THAT(Http(bound_.http, "GET /headrace/faults HTTP/1.0\r\n\r\n"), HasSubstr("\"rule\":0"));  // unchanged
+  EXPECT_THAT(Http(bound_.http, "DELETE /headrace/faults HTTP/1.0\r\n\r\n"), HasSubstr(R"({"faults":[]})"));
+  EXPECT_THAT(Http(bound_.http, "GET /other HTTP/1.0\r\n\r\n"), HasSubstr("404"));
+  struct sigaction pipe {};
+  sigaction(SIGPIPE, nullptr, &pipe);
+  EXPECT_EQ(pipe.sa_handler, SIG_DFL);  // a library leaves the process's signals alone
+}
+
+TEST(ServiceOptionsTest, WrongOptionsAreNamed) {
+  struct Case {
+    const char* option;
+    std::function<void(ServiceOptions*)> change;
+  };
+  const Case kCases[] = {
+      {"grpc_port is 70000", [](ServiceOptions* o) { o->grpc_port = 70000; }},
+      {"port is -1", [](ServiceOptions* o) { o->port = -1; }},
+      {"message_bytes is 0", [](ServiceOptions* o) { o->message_bytes = 0; }},
+      {"message_rows is 0", [](ServiceOptions* o) { o->message_rows = 0; }},
+      {"throttle_bytes_per_second is -1", [](ServiceOptions* o) { o->throttle_bytes_per_second = -1; }},
+      {"empty_table_streams is 2", [](ServiceOptions* o) { o->empty_table_streams = 2; }},
+      {"cache_bytes is -1", [](ServiceOptions* o) { o->cache_bytes = -1; }},
+      {"max_threads is 1", [](ServiceOptions* o) { o->max_threads = 1; }},
+      {"\"localhost\" is not a numeric address", [](ServiceOptions* o) { o->bind_address = "localhost"; }},
+      {"\"t\" is not a table name", [](ServiceOptions* o) { o->tables = {{"t", Numbers(1)}}; }},
+      {"\"d.t\" is not a table name", [](ServiceOptions* o) { o->load = {{"d.t", "x.csv"}}; }},
+      {"The table p.d.t is given twice", [](ServiceOptions* o) { o->tables = {{"p.d.t", Numbers(1)}, {"p.d.t", Numbers(1)}}; }},
+      {"The table p.d.t is given twice", [](ServiceOptions* o) { o->tables = {{"p.d.t", Numbers(1)}}; o->views = {"p.d.t"}; }},
+      {"/does/not/exist", [](ServiceOptions* o) { o->fault_script = "/does/not/exist"; }},
+      {"/does/not/exist.csv", [](ServiceOptions* o) { o->load = {{"p.d.t", "/does/not/exist.csv"}}; }},
+  };
+  for (const Case& c : kCases) {
+    ServiceOptions options;
+    c.change(&options);
+    Service service(options);
+    auto bound = service.Start();
+    EXPECT_THAT(bound.status().message(), HasSubstr(c.option));
+  }
+}
+
+TEST(ServiceOptionsTest, UnmappableColumnIsNamed) {
+  arrow::FieldVector fields = {arrow::field("odd", arrow::duration(arrow::TimeUnit::SECOND))};
+  ServiceOptions options;
+  options.tables = {{"p.d.t", *arrow::Table::MakeEmpty(arrow::schema(fields))}};
+  Service service(options);
+  auto status = service.Start().status();
+  EXPECT_THAT(status.message(), HasSubstr("Table p.d.t"));
+  EXPECT_THAT(status.message(), HasSubstr("odd"));
+}
+
+TEST(ServiceOptionsTest, TakenPortIsAnError) {
+  Service first(ServiceOptions{});
+  auto bound = first.Start();
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ServiceOptions options;
+  options.grpc_port = std::stoi(bound->grpc.substr(bound->grpc.find(':') + 1));
+  EXPECT_EQ(CodeOf(Service(options).Start().status()), Code::kUnavailable);
+  options.grpc_port = 0;
+  options.port = std::stoi(bound->http.substr(bound->http.find(':') + 1));
+  EXPECT_EQ(CodeOf(Service(options).Start().status()), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace headrace::local
