@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <memory>
 
+#include <arrow/array/builder_dict.h>
 #include <arrow/builder.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/writer.h>
+#include <arrow/table_builder.h>
 
 #include "fuzz/fuzz_target.h"
 #include "google/cloud/bigquery/storage/v1/storage.pb.h"
@@ -26,7 +28,7 @@ std::shared_ptr<arrow::RecordBatch> Rows() {
     bool ok = builder->GetFieldAs<arrow::Int64Builder>(0)->Append(i).ok() &&
               builder->GetFieldAs<arrow::StringBuilder>(1)->Append("text").ok() && list.Append().ok() &&
               static_cast<arrow::StringBuilder*>(list.value_builder())->Append("x").ok() &&
-              builder->GetFieldAs<arrow::StringDictionary32Builder>(3)->Append("y").ok();
+              builder->GetFieldAs<arrow::StringDictionaryBuilder>(3)->Append("y").ok();
     if (!ok) __builtin_trap();
   }
   return builder->Flush().ValueOrDie();
