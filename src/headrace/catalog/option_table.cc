@@ -81,6 +81,8 @@ constexpr Option kOptions[] = {
     // The local service.
     {"load", kEach, "none", "project.dataset.table=FILE (Parquet or CSV); once for each table", kServe, kServeVerb,
      "demo.nyc.flights=flights.parquet", "Serving", true},
+    {"csv_null_values", kList, "the empty field", "fields of a CSV file that are null; begin with a comma to keep the empty field one",
+     kServe, kServeVerb, ",NA", "Serving", true},
     {"view", kEach, "none", "project.dataset.name that answers as a view does: it cannot be read", kServe, kServeVerb, "demo.nyc.busy",
      "Serving", true},
     {"bind_address", kText, "127.0.0.1", "numeric address; beyond loopback others can read the tables", kServe, kServeVerb, "0.0.0.0",

@@ -16,7 +16,7 @@ namespace {
 arrow::Status WriteReadyFile(const catalog::OptionValues& values, const local::BoundAddresses& addresses) {
   auto file = values.find("ready_file");
   if (file == values.end()) return arrow::Status::OK();
-  nlohmann::ordered_json json = {{"grpc", addresses.grpc}, {"http", addresses.http}};
+  nlohmann::ordered_json json = {{"grpc", addresses.grpc}, {"admin", addresses.http}};
   return WithContext(WriteFileAtomically(LocalFileSystem(), file->second, json.dump() + "\n", /*replace=*/true), "--ready-file");
 }
 

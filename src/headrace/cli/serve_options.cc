@@ -39,6 +39,8 @@ arrow::Status SetPort(std::string_view name, std::string_view text, int* port) {
 arrow::Status SetOne(const std::string& name, const std::string& text, local::ServiceOptions* options) {
   if (name == "load") {
     for (const std::string& one : Each(text)) ARROW_RETURN_NOT_OK(ParseLoad(one).Value(&options->load.emplace_back()));
+  } else if (name == "csv_null_values") {
+    options->csv_null_values = catalog::ParseList(text);
   } else if (name == "view") {
     options->views = Each(text);
   } else if (name == "bind_address") {
