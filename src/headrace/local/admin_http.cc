@@ -1,12 +1,11 @@
 #include "headrace/local/admin_http.h"
 
-#include <httplib.h>
-
 #include <csignal>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
+#include <httplib.h>
 
 namespace headrace::local {
 namespace {
@@ -31,11 +30,11 @@ std::string Quoted(std::string_view text) {
   return quoted + "\"";
 }
 
-// The library's server makes the whole process ignore SIGPIPE. A library of ours leaves signals alone, so the disposition is put back and the server's own
-// threads block the signal instead.
+// The library's server makes the whole process ignore SIGPIPE. A library of ours leaves signals alone, so the disposition is put back and
+// the server's own threads block the signal instead.
 template <typename Make>
 auto KeepingSignals(Make make) {
-  struct sigaction before {};
+  struct sigaction before{};
   sigaction(SIGPIPE, nullptr, &before);
   auto made = make();
   sigaction(SIGPIPE, &before, nullptr);
@@ -59,10 +58,17 @@ arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
   server.set_payload_max_length(kMostPostedBytes);
   server.set_read_timeout(kTimeoutSeconds);
   server.set_write_timeout(kTimeoutSeconds);
+  // The library's default lets two processes share a port.
+  server.set_socket_options([](socket_t socket) {
+    int on = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  });
   server.set_keep_alive_max_count(1);  // an idle connection would hold a thread, and Stop
   constexpr const char* kJson = "application/json";
-  server.Get("/headrace/health", [=](const httplib::Request&, httplib::Response& answer) { answer.set_content("{\"status\":\"ok\"}", kJson); });
-  server.Get("/headrace/counters", [=](const httplib::Request&, httplib::Response& answer) { answer.set_content(handlers.counters(), kJson); });
+  server.Get("/headrace/health",
+             [=](const httplib::Request&, httplib::Response& answer) { answer.set_content("{\"status\":\"ok\"}", kJson); });
+  server.Get("/headrace/counters",
+             [=](const httplib::Request&, httplib::Response& answer) { answer.set_content(handlers.counters(), kJson); });
   server.Get("/headrace/faults", [=](const httplib::Request&, httplib::Response& answer) { answer.set_content(handlers.faults(), kJson); });
   auto set_faults = [=](const std::string& body, httplib::Response& answer) {
     arrow::Status status = handlers.set_faults(body);
@@ -77,7 +83,8 @@ arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
   if (bound < 0 || (port != 0 && !server.bind_to_port(kLoopback, port))) {
     impl_.reset();
     return MakeError({.code = Code::kUnavailable, .service = "local service", .resource = fmt::format("{}:{}", kLoopback, port)},
-                     fmt::format("Cannot listen on {}:{} for the admin endpoint: the port is in use or not allowed. Use another --port.", kLoopback, port));
+                     fmt::format("Cannot listen on {}:{} for the admin endpoint: the port is in use or not allowed. Use another --port.",
+                                 kLoopback, port));
   }
   impl_->thread = std::thread([&server] {
     sigset_t pipe;

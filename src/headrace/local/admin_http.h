@@ -10,8 +10,8 @@
 namespace headrace::local {
 
 struct AdminHandlers {
-  std::function<std::string()> counters{};                      // JSON
-  std::function<std::string()> faults{};                        // JSON
+  std::function<std::string()> counters{};  // JSON
+  std::function<std::string()> faults{};    // JSON
   std::function<arrow::Status(const std::string&)> set_faults{};
 };
 

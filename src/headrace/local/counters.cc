@@ -63,8 +63,12 @@ std::string Counters::ToJson(const std::vector<FaultScript::Count>& faults) cons
   json["openings_forgotten"] = forgotten_;
   json["streams"] = nlohmann::ordered_json::array();
   for (const auto& [name, stream] : streams_) {
-    nlohmann::ordered_json item = {{"name", name},           {"table", stream.table},           {"index", stream.index},
-                                   {"rows_sent", stream.rows}, {"messages_sent", stream.messages}, {"bytes_sent", stream.bytes}};
+    nlohmann::ordered_json item = {{"name", name},
+                                   {"table", stream.table},
+                                   {"index", stream.index},
+                                   {"rows_sent", stream.rows},
+                                   {"messages_sent", stream.messages},
+                                   {"bytes_sent", stream.bytes}};
     item["opens"] = nlohmann::ordered_json::array();
     for (const Opening& opening : stream.openings) {
       item["opens"].push_back({{"offset", opening.offset},
@@ -75,7 +79,8 @@ std::string Counters::ToJson(const std::vector<FaultScript::Count>& faults) cons
     json["streams"].push_back(std::move(item));
   }
   json["faults"] = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < faults.size(); ++i) json["faults"].push_back({{"rule", i}, {"calls", faults[i].calls}, {"fired", faults[i].fired}});
+  for (size_t i = 0; i < faults.size(); ++i)
+    json["faults"].push_back({{"rule", i}, {"calls", faults[i].calls}, {"fired", faults[i].fired}});
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -51,7 +51,8 @@ arrow::Result<FaultAction> ParseStatus(size_t rule, const Json& status) {
   if (!status.contains("code")) return RuleError(rule, "status needs a code.");
   ARROW_ASSIGN_OR_RAISE(std::string name, Text(rule, status["code"], "code"));
   auto code = CodeFromName(name);
-  if (!code || *code == Code::kOk) return RuleError(rule, fmt::format("\"{}\" is not the name of a gRPC error code (like UNAVAILABLE).", name));
+  if (!code || *code == Code::kOk)
+    return RuleError(rule, fmt::format("\"{}\" is not the name of a gRPC error code (like UNAVAILABLE).", name));
   fault.code = *code;
   fault.message = fmt::format("Scripted fault: {}", name);
   if (status.contains("message")) {
@@ -121,7 +122,8 @@ arrow::Result<FaultRule> ParseRule(size_t index, const Json& json) {
   ARROW_ASSIGN_OR_RAISE(rule.method, Text(index, json["method"], "method"));
   constexpr std::array kMethods = {"CreateReadSession", "ReadRows", "SplitReadStream"};
   if (std::find(kMethods.begin(), kMethods.end(), rule.method) == kMethods.end()) {
-    return RuleError(index, fmt::format("\"{}\" is not a method of the service (CreateReadSession, ReadRows, SplitReadStream).", rule.method));
+    return RuleError(index,
+                     fmt::format("\"{}\" is not a method of the service (CreateReadSession, ReadRows, SplitReadStream).", rule.method));
   }
   if (json.contains("match")) ARROW_RETURN_NOT_OK(ParseMatch(index, json["match"], &rule));
   ARROW_RETURN_NOT_OK(ParseOccasion(index, json, &rule));
@@ -150,7 +152,7 @@ arrow::Result<std::vector<FaultRule>> ParseFaultRules(std::string_view text) {
   if (json["rules"].size() > kMostRules) return RuleError(kMostRules, fmt::format("a script has at most {} rules.", kMostRules));
   std::vector<FaultRule> rules;
   for (const Json& rule : json["rules"]) {
-    ARROW_ASSIGN_OR_RAISE(rules.emplace_back(), ParseRule(rules.size() - 1, rule));
+    ARROW_ASSIGN_OR_RAISE(rules.emplace_back(), ParseRule(rules.size(), rule));
   }
   return rules;
 }
@@ -183,7 +185,8 @@ std::vector<CallFaults::Fired> CallFaults::Take(std::optional<int64_t> point) {
     }
     at = armed_.erase(at);
     // The call ends here: the rules behind this one stay as they are.
-    bool ends = !fired.empty() && (std::holds_alternative<StatusFault>(fired.back().action) || std::holds_alternative<DropFault>(fired.back().action));
+    bool ends = !fired.empty() &&
+                (std::holds_alternative<StatusFault>(fired.back().action) || std::holds_alternative<DropFault>(fired.back().action));
     if (ends) break;
   }
   return fired;

@@ -1,4 +1,5 @@
-// Scripted faults: rules read from JSON that say which call breaks when and how. Deterministic: what fires depends on the order of calls alone.
+// Scripted faults: rules read from JSON that say which call breaks when and how. Deterministic: what fires depends on the order of calls
+// alone.
 //
 // FaultScript may be used from any thread; a CallFaults belongs to one call.
 #pragma once
@@ -36,8 +37,8 @@ struct FaultRule {
   std::optional<int64_t> stream{};
   std::optional<std::string> table{};
   std::optional<int64_t> offset{};
-  std::optional<int64_t> call{};           // the first matching call that fires, from 1; none = every
-  std::optional<int64_t> times{};          // none = no bound
+  std::optional<int64_t> call{};              // the first matching call that fires, from 1; none = every
+  std::optional<int64_t> times{};             // none = no bound
   std::optional<int64_t> after_messages = 0;  // none = after the last message, before the status
   FaultAction action{};
 };

@@ -20,7 +20,8 @@ namespace headrace::local {
 namespace {
 
 arrow::Status SystemError(std::string_view what, const std::string& where) {
-  return MakeError({.code = Code::kUnavailable, .service = "local service", .resource = where}, fmt::format("{} {}: {}", what, where, std::strerror(errno)));
+  return MakeError({.code = Code::kUnavailable, .service = "local service", .resource = where},
+                   fmt::format("{} {}: {}", what, where, std::strerror(errno)));
 }
 
 void CloseAndForget(int* fd) {

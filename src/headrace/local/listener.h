@@ -1,7 +1,7 @@
 // Accepts TCP connections for a gRPC server and can break any of them: gRPC itself gives no handle to a connection's socket.
 //
-// Each connection is handed over as a file descriptor; the listener keeps a duplicate, closed when the connection ends. Start and Stop belong to one
-// owner; Break may be called from any thread.
+// Each connection is handed over as a file descriptor; the listener keeps a duplicate, closed when the connection ends. Start and Stop
+// belong to one owner; Break may be called from any thread.
 #pragma once
 
 #include <functional>

@@ -15,17 +15,19 @@ namespace {
 namespace storage = google::cloud::bigquery::storage::v1;
 
 constexpr const char* kServiceName = "local BigQuery Storage Read";
-constexpr auto kSessionLife = std::chrono::hours(6);          // fact R7
-constexpr auto kTimeTravel = std::chrono::hours(168);         // fact R8
-constexpr int64_t kMostStreams = 1000;                        // storage.proto: "a default system max limit of 1,000"
-constexpr int64_t kBytesPerStream = int64_t{250} << 20;       // fact R11: a second stream comes between 195 and 264 MB
-constexpr size_t kLongestTraceId = 256;                       // stream.proto: "Maximum length is 256 bytes"
+constexpr auto kSessionLife = std::chrono::hours(6);     // fact R7
+constexpr auto kTimeTravel = std::chrono::hours(168);    // fact R8
+constexpr int64_t kMostStreams = 1000;                   // storage.proto: "a default system max limit of 1,000"
+constexpr int64_t kBytesPerStream = int64_t{250} << 20;  // fact R11: a second stream comes between 195 and 264 MB
+constexpr size_t kLongestTraceId = 256;                  // stream.proto: "Maximum length is 256 bytes"
 
 arrow::Status Refuse(Code code, std::string resource, std::string message) {
   return MakeError({.code = code, .service = kServiceName, .resource = std::move(resource)}, std::move(message));
 }
 
-arrow::Status Bad(std::string resource, std::string message) { return Refuse(Code::kInvalidArgument, std::move(resource), std::move(message)); }
+arrow::Status Bad(std::string resource, std::string message) {
+  return Refuse(Code::kInvalidArgument, std::move(resource), std::move(message));
+}
 
 int64_t MicrosOf(SystemTime time) { return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count(); }
 SystemTime TimeOfMicros(int64_t micros) { return SystemTime{std::chrono::microseconds(micros)}; }
@@ -44,7 +46,8 @@ arrow::Status CheckCounts(const storage::CreateReadSessionRequest& request) {
   int32_t preferred = request.preferred_min_stream_count();
   if (most < 0 || preferred < 0) return Bad("max_stream_count", "request failed: stream counts must not be negative");
   if (most > 0 && preferred > most) {  // fact R6
-    return Bad("preferred_min_stream_count", fmt::format("request failed: preferred_min_stream_count {} is larger than max_stream_count {}", preferred, most));
+    return Bad("preferred_min_stream_count",
+               fmt::format("request failed: preferred_min_stream_count {} is larger than max_stream_count {}", preferred, most));
   }
   return arrow::Status::OK();
 }
@@ -93,8 +96,9 @@ arrow::Status ReadApi::CheckSnapshot(const storage::ReadSession& wanted, const S
       std::chrono::microseconds(MicrosOf(table.load_time))) {
     return arrow::Status::OK();
   }
-  return Bad("snapshot_time", fmt::format("request failed: table {} was loaded after the snapshot time; the local service keeps one version of it",
-                                          table.name.Legacy()));
+  return Bad("snapshot_time",
+             fmt::format("request failed: table {} was loaded after the snapshot time; the local service keeps one version of it",
+                         table.name.Legacy()));
 }
 
 arrow::Result<std::shared_ptr<const StoredTable>> ReadApi::FindTable(const TableName& name) const {
@@ -127,7 +131,7 @@ arrow::Result<storage::ReadSession> ReadApi::CreateReadSession(const storage::Cr
   const auto& read = wanted.read_options();
   SessionState state;
   state.set_table(name.Dotted());
-  *state.mutable_selected_fields() = read.selected_fields();
+  for (const std::string& field : read.selected_fields()) state.add_selected_fields(field);
   state.set_row_restriction(read.row_restriction());
   state.set_compression(read.arrow_serialization_options().buffer_compression());
   state.set_creation_micros(MicrosOf(options_.clock->Now()));
@@ -162,7 +166,8 @@ arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset
   ARROW_ASSIGN_OR_RAISE(auto table, FindTable(table_name));
   if (table->rows.rows != state.table_rows() || table->schema_checksum != state.schema_checksum()) {
     return Refuse(Code::kFailedPrecondition, state.table(),
-                  fmt::format("Table {} was loaded again with other content since the session was created. Create a new session.", table_name.Legacy()));
+                  fmt::format("Table {} was loaded again with other content since the session was created. Create a new session.",
+                              table_name.Legacy()));
   }
   OpenedStream opened;
   opened.name = name;
@@ -173,7 +178,8 @@ arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset
   int64_t rows = opened.range.end - opened.range.begin;
   if (offset < 0) return Bad("offset", fmt::format("request failed: offset {} is negative", offset));
   if (offset > rows) {  // fact R2
-    return Refuse(Code::kFailedPrecondition, state.table(), fmt::format("request failed: offset {} has not been allocated yet; the stream has {} rows", offset, rows));
+    return Refuse(Code::kFailedPrecondition, state.table(),
+                  fmt::format("request failed: offset {} has not been allocated yet; the stream has {} rows", offset, rows));
   }
   return opened;
 }

@@ -20,9 +20,7 @@ namespace storage = google::cloud::bigquery::storage::v1;
 // How soon a waiting call sees that its client is gone: gRPC's synchronous calls have no other notice.
 constexpr auto kCancelNotice = std::chrono::milliseconds(50);
 
-grpc::Status ToGrpc(const arrow::Status& status) {
-  return {static_cast<grpc::StatusCode>(CodeOf(status)), status.message()};
-}
+grpc::Status ToGrpc(const arrow::Status& status) { return {static_cast<grpc::StatusCode>(CodeOf(status)), status.message()}; }
 
 grpc::Status ToGrpc(const StatusFault& fault) {
   google::rpc::Status details;
@@ -45,8 +43,9 @@ grpc::ByteBuffer ToByteBuffer(Pieces pieces, int64_t* size) {
     *size += piece->size();
     auto* owner = new std::shared_ptr<arrow::Buffer>(std::move(piece));
     // gRPC only reads the bytes; its type has no const.
-    slices.emplace_back(const_cast<uint8_t*>((*owner)->data()), static_cast<size_t>((*owner)->size()),
-                        [](void* held) { delete static_cast<std::shared_ptr<arrow::Buffer>*>(held); }, owner);
+    slices.emplace_back(
+        const_cast<uint8_t*>((*owner)->data()), static_cast<size_t>((*owner)->size()),
+        [](void* held) { delete static_cast<std::shared_ptr<arrow::Buffer>*>(held); }, owner);
   }
   return {slices.data(), slices.size()};
 }
@@ -80,20 +79,17 @@ struct ReadService::Call {
 ReadService::ReadService(ReadServiceParts parts) : parts_(std::move(parts)) {
   using grpc::internal::RpcMethod;
   using grpc::internal::RpcServiceMethod;
-  AddMethod(new RpcServiceMethod(
-      "/google.cloud.bigquery.storage.v1.BigQueryRead/CreateReadSession", RpcMethod::NORMAL_RPC,
-      new grpc::internal::RpcMethodHandler<ReadService, storage::CreateReadSessionRequest, storage::ReadSession>(
-          [](ReadService* service, grpc::ServerContext* context, const storage::CreateReadSessionRequest* request, storage::ReadSession* response) {
-            return service->CreateReadSession(context, request, response);
-          },
-          this)));
-  AddMethod(new RpcServiceMethod(
-      "/google.cloud.bigquery.storage.v1.BigQueryRead/ReadRows", RpcMethod::SERVER_STREAMING,
-      new grpc::internal::ServerStreamingHandler<ReadService, storage::ReadRowsRequest, grpc::ByteBuffer>(
-          [](ReadService* service, grpc::ServerContext* context, const storage::ReadRowsRequest* request, Writer* writer) {
-            return service->ReadRows(context, request, writer);
-          },
-          this)));
+  AddMethod(
+      new RpcServiceMethod("/google.cloud.bigquery.storage.v1.BigQueryRead/CreateReadSession", RpcMethod::NORMAL_RPC,
+                           new grpc::internal::RpcMethodHandler<ReadService, storage::CreateReadSessionRequest, storage::ReadSession>(
+                               [](ReadService* service, grpc::ServerContext* context, const storage::CreateReadSessionRequest* request,
+                                  storage::ReadSession* response) { return service->CreateReadSession(context, request, response); },
+                               this)));
+  AddMethod(new RpcServiceMethod("/google.cloud.bigquery.storage.v1.BigQueryRead/ReadRows", RpcMethod::SERVER_STREAMING,
+                                 new grpc::internal::ServerStreamingHandler<ReadService, storage::ReadRowsRequest, grpc::ByteBuffer>(
+                                     [](ReadService* service, grpc::ServerContext* context, const storage::ReadRowsRequest* request,
+                                        Writer* writer) { return service->ReadRows(context, request, writer); },
+                                     this)));
   AddMethod(new RpcServiceMethod(
       "/google.cloud.bigquery.storage.v1.BigQueryRead/SplitReadStream", RpcMethod::NORMAL_RPC,
       new grpc::internal::RpcMethodHandler<ReadService, storage::SplitReadStreamRequest, storage::SplitReadStreamResponse>(
@@ -171,7 +167,8 @@ grpc::Status ReadService::ReadRows(grpc::ServerContext* context, const storage::
     matched.stream = name->index;
     opening = parts_.counters->StreamOpened(request->read_stream(), matched.table, name->index, request->offset());
   }
-  Call call{.context = context, .stream = request->read_stream(), .faults = parts_.faults->Begin(matched), .began = parts_.clock->Monotonic()};
+  Call call{
+      .context = context, .stream = request->read_stream(), .faults = parts_.faults->Begin(matched), .began = parts_.clock->Monotonic()};
   grpc::Status status = Apply(&call, call.faults.AfterMessages(0));
   if (status.ok() && !name.ok()) status = ToGrpc(name.status());
   if (status.ok()) {
@@ -199,8 +196,8 @@ grpc::Status ReadService::SendRows(Call* call, const OpenedStream& stream, int64
   return Apply(call, call->faults.AfterLast());
 }
 
-arrow::Result<grpc::Status> ReadService::SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening, int64_t* rows_sent,
-                                                     Writer* writer) {
+arrow::Result<grpc::Status> ReadService::SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening,
+                                                     int64_t* rows_sent, Writer* writer) {
   const RowBatches& rows = stream.view->rows();
   auto stream_rows = static_cast<double>(stream.range.end - stream.range.begin);
   ARROW_ASSIGN_OR_RAISE(auto batch, NextMessageRows(rows, stream.range.begin + offset, stream.range.end, parts_.limits));

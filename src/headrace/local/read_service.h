@@ -1,4 +1,5 @@
-// google.cloud.bigquery.storage.v1.BigQueryRead over gRPC. ReadRows answers ready-made byte buffers, so the generated service class is not used.
+// google.cloud.bigquery.storage.v1.BigQueryRead over gRPC. ReadRows answers ready-made byte buffers, so the generated service class is not
+// used.
 //
 // gRPC calls it from its own threads. Everything it is given must outlive the server that it is registered with.
 #pragma once
@@ -41,7 +42,8 @@ class ReadService final : public grpc::Service {
   using Writer = grpc::ServerWriter<grpc::ByteBuffer>;
   struct Call;
 
-  grpc::Status CreateReadSession(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::CreateReadSessionRequest* request,
+  grpc::Status CreateReadSession(grpc::ServerContext* context,
+                                 const google::cloud::bigquery::storage::v1::CreateReadSessionRequest* request,
                                  google::cloud::bigquery::storage::v1::ReadSession* response);
   grpc::Status ReadRows(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::ReadRowsRequest* request, Writer* writer);
   grpc::Status SplitReadStream(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::SplitReadStreamRequest* request,
@@ -50,7 +52,8 @@ class ReadService final : public grpc::Service {
   grpc::Status SendRows(Call* call, const OpenedStream& stream, int64_t opening, Writer* writer);
   grpc::Status Apply(Call* call, std::vector<CallFaults::Fired> fired);
   grpc::Status SleepFor(Call* call, Duration duration);
-  arrow::Result<grpc::Status> SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening, int64_t* rows_sent, Writer* writer);
+  arrow::Result<grpc::Status> SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening, int64_t* rows_sent,
+                                          Writer* writer);
 
   const ReadServiceParts parts_;
 };

@@ -49,7 +49,8 @@ bool SameName(std::string_view a, std::string_view b) {
 }
 
 arrow::Status BadFields(const std::string& message) {
-  return MakeError({.code = Code::kInvalidArgument, .resource = "selected_fields", .reason = "INVALID_FIELDS"}, "request failed: " + message);
+  return MakeError({.code = Code::kInvalidArgument, .resource = "selected_fields", .reason = "INVALID_FIELDS"},
+                   "request failed: " + message);
 }
 
 }  // namespace
@@ -68,8 +69,9 @@ arrow::Result<std::vector<int>> SelectFields(const StoredTable& table, const std
     if (found < 0 && dot != std::string::npos) {
       for (const auto& field : schema.fields()) {
         if (!SameName(field->name(), std::string_view(name).substr(0, dot))) continue;
-        return Unsupported("selected_fields", fmt::format("The local service does not select single fields of a STRUCT yet ({}). Select {}.", name,
-                                                          field->name()));
+        return Unsupported(
+            "selected_fields",
+            fmt::format("The local service does not select single fields of a STRUCT yet ({}). Select {}.", name, field->name()));
       }
     }
     if (found < 0) unknown += (unknown.empty() ? "" : ", ") + name;
@@ -139,7 +141,8 @@ RowRange ReadView::StreamRows(int64_t index, int64_t stream_count) const {
   return {kept_before(table.rows * index / stream_count), kept_before(table.rows * (index + 1) / stream_count)};
 }
 
-arrow::Result<std::shared_ptr<const ReadView>> ReadViewCache::Get(const std::shared_ptr<const StoredTable>& table, const SessionState& session) {
+arrow::Result<std::shared_ptr<const ReadView>> ReadViewCache::Get(const std::shared_ptr<const StoredTable>& table,
+                                                                  const SessionState& session) {
   SessionState what;
   what.set_table(session.table());
   *what.mutable_selected_fields() = session.selected_fields();

@@ -1,4 +1,5 @@
-// The rows of a read session: projected, restricted and sampled once, kept for all of its streams and for later sessions that ask for the same.
+// The rows of a read session: projected, restricted and sampled once, kept for all of its streams and for later sessions that ask for the
+// same.
 //
 // A ReadView is immutable. ReadViewCache may be used from any thread; two threads that want the same view make it once.
 #pragma once
@@ -31,7 +32,8 @@ class ReadView {
   int64_t scanned_bytes() const { return scanned_bytes_; }
   /// What the view holds beyond the table's own memory.
   int64_t extra_bytes() const { return extra_bytes_; }
-  /// The rows of a stream. The table's rows are cut evenly before the restriction, as the service does it, so a stream may have none (case U45).
+  /// The rows of a stream. The table's rows are cut evenly before the restriction, as the service does it, so a stream may have none (case
+  /// U45).
   RowRange StreamRows(int64_t index, int64_t stream_count) const;
 
  private:

@@ -1,9 +1,9 @@
 // Row restrictions: the WHERE-like text of a read session, parsed, bound to a schema and evaluated on columns with three-valued logic.
 //
-// What is taken: comparisons = != <> < <= > >=, [NOT] IN (...), [NOT] BETWEEN, IS [NOT] NULL / TRUE / FALSE, AND, OR, NOT, parentheses; columns (also
-// a.b of structs, also in backquotes) and literals: integers, floats, strings, TRUE, FALSE, NULL, and DATE, TIME, DATETIME, TIMESTAMP, NUMERIC and
-// BIGNUMERIC with a string. Other SQL (functions, arithmetic, LIKE, CAST) is UNIMPLEMENTED by name. All values are immutable and may be shared by
-// threads.
+// What is taken: comparisons = != <> < <= > >=, [NOT] IN (...), [NOT] BETWEEN, IS [NOT] NULL / TRUE / FALSE, AND, OR, NOT, parentheses;
+// columns (also a.b of structs, also in backquotes) and literals: integers, floats, strings, TRUE, FALSE, NULL, and DATE, TIME, DATETIME,
+// TIMESTAMP, NUMERIC and BIGNUMERIC with a string. Other SQL (functions, arithmetic, LIKE, CAST) is UNIMPLEMENTED by name. All values are
+// immutable and may be shared by threads.
 #pragma once
 
 #include <memory>
@@ -27,11 +27,11 @@ struct SyntaxNode {
   enum class Kind { kColumn, kLiteral, kComparison, kAnd, kOr, kNot, kIn, kBetween, kIsNull, kIsTrue, kIsFalse };
   enum class Literal { kNull, kBool, kInteger, kFloat, kString, kNumeric, kBigNumeric, kDate, kTime, kDatetime, kTimestamp };
   Kind kind = Kind::kLiteral;
-  size_t offset = 0;                                       // of its first byte in the text, for messages
-  std::string text{};                                      // a literal's value, a comparison's operator
-  std::vector<std::string> path{};                         // a column's names
+  size_t offset = 0;                // of its first byte in the text, for messages
+  std::string text{};               // a literal's value, a comparison's operator
+  std::vector<std::string> path{};  // a column's names
   Literal literal = Literal::kNull;
-  std::vector<std::unique_ptr<SyntaxNode>> children{};     // kIn: the operand, then the list; kBetween: operand, low, high
+  std::vector<std::unique_ptr<SyntaxNode>> children{};  // kIn: the operand, then the list; kBetween: operand, low, high
 };
 
 /// Never null on success. INVALID_ARGUMENT with the position as [line:column], or UNIMPLEMENTED with the name of what is not taken.

@@ -26,11 +26,11 @@ struct Restriction::Bound {
   using Pointer = std::shared_ptr<const Bound>;
   Op op = Op::kConstant;
   std::shared_ptr<arrow::DataType> type{};
-  std::string incomparable{};                          // GEOGRAPHY, JSON: a type that Arrow has only as text
-  std::vector<int> path{};                             // kColumn
-  arrow::Datum constant{};                             // kConstant
-  std::string function{};                              // kCall
-  std::shared_ptr<cp::FunctionOptions> options{};      // kCall
+  std::string incomparable{};                      // GEOGRAPHY, JSON: a type that Arrow has only as text
+  std::vector<int> path{};                         // kColumn
+  arrow::Datum constant{};                         // kConstant
+  std::string function{};                          // kCall
+  std::shared_ptr<cp::FunctionOptions> options{};  // kCall
   std::vector<Pointer> children{};
 
   arrow::Result<arrow::Datum> Evaluate(const arrow::RecordBatch& batch) const {
@@ -41,7 +41,8 @@ struct Restriction::Bound {
         arrow::Datum value(batch.column(path[0]));
         if (path.size() == 1) return value;
         // A null struct has null fields.
-        return cp::CallFunction("struct_field", {value}, std::make_unique<cp::StructFieldOptions>(std::vector<int>(path.begin() + 1, path.end())).get());
+        return cp::CallFunction("struct_field", {value},
+                                std::make_unique<cp::StructFieldOptions>(std::vector<int>(path.begin() + 1, path.end())).get());
       }
       case Op::kCall: {
         std::vector<arrow::Datum> arguments;
@@ -70,7 +71,9 @@ using Pointer = Bound::Pointer;
 using Kind = SyntaxNode::Kind;
 
 bool IsDecimal(const arrow::DataType& type) { return type.id() == arrow::Type::DECIMAL128 || type.id() == arrow::Type::DECIMAL256; }
-bool IsNumber(const arrow::DataType& type) { return type.id() == arrow::Type::INT64 || type.id() == arrow::Type::DOUBLE || IsDecimal(type); }
+bool IsNumber(const arrow::DataType& type) {
+  return type.id() == arrow::Type::INT64 || type.id() == arrow::Type::DOUBLE || IsDecimal(type);
+}
 
 Pointer Constant(std::shared_ptr<arrow::Scalar> value) {
   auto bound = std::make_shared<Bound>();
@@ -134,7 +137,8 @@ class Binder {
         bound->op = node.kind == Kind::kAnd ? Bound::Op::kAnd : Bound::Op::kOr;
         bound->type = arrow::boolean();
         for (const auto& child : node.children) {
-          ARROW_ASSIGN_OR_RAISE(bound->children.emplace_back(), BindBool(*child, node.kind == Kind::kAnd ? "Operand of AND" : "Operand of OR"));
+          ARROW_ASSIGN_OR_RAISE(bound->children.emplace_back(),
+                                BindBool(*child, node.kind == Kind::kAnd ? "Operand of AND" : "Operand of OR"));
         }
         return Pointer(bound);
       }
@@ -182,7 +186,9 @@ class Binder {
       for (size_t i = 0; i < fields->size(); ++i) {
         if (EqualNames((*fields)[i]->name(), name)) found = static_cast<int>(i);
       }
-      if (!found) return Error(node, field == nullptr ? fmt::format("Unrecognized name: {}", name) : fmt::format("Field name {} does not exist", name));
+      if (!found)
+        return Error(node,
+                     field == nullptr ? fmt::format("Unrecognized name: {}", name) : fmt::format("Field name {} does not exist", name));
       field = (*fields)[static_cast<size_t>(*found)];
       bound->path.push_back(*found);
     }
@@ -195,7 +201,8 @@ class Binder {
   static std::string TypeName(const arrow::Field& field) {
     if (field.HasMetadata()) {
       auto name = field.metadata()->Get("ARROW:extension:name");
-      if (name.ok()) return name->find("json") != std::string::npos ? "JSON" : name->find("EOGRAPHY") != std::string::npos ? "GEOGRAPHY" : *name;
+      if (name.ok())
+        return name->find("json") != std::string::npos ? "JSON" : name->find("geography") != std::string::npos ? "GEOGRAPHY" : *name;
     }
     return SqlTypeName(*field.type());
   }
@@ -220,8 +227,8 @@ class Binder {
   arrow::Result<std::pair<Pointer, Pointer>> Unify(const SyntaxNode& node, std::string_view op, const SyntaxNode& a, const SyntaxNode& b) {
     bool literal_a = a.kind == Kind::kLiteral;
     bool literal_b = b.kind == Kind::kLiteral;
-    // A text meets the type of a typed literal: so the text is the one that gives way.
-    if (literal_a && (!literal_b || a.literal == SyntaxNode::Literal::kString)) {
+    // A text or NULL beside another literal is the one that gives way.
+    if (literal_a && (!literal_b || a.literal == SyntaxNode::Literal::kString || a.literal == SyntaxNode::Literal::kNull)) {
       ARROW_ASSIGN_OR_RAISE(Pointer right, Bind(b));
       ARROW_ASSIGN_OR_RAISE(auto sides, WithLiteral(node, op, std::move(right), a));
       return std::pair(std::move(sides.second), std::move(sides.first));
@@ -232,9 +239,12 @@ class Binder {
     return Meet(node, op, std::move(left), std::move(right));
   }
 
-  arrow::Result<std::pair<Pointer, Pointer>> WithLiteral(const SyntaxNode& node, std::string_view op, Pointer value, const SyntaxNode& literal) {
+  arrow::Result<std::pair<Pointer, Pointer>> WithLiteral(const SyntaxNode& node, std::string_view op, Pointer value,
+                                                         const SyntaxNode& literal) {
     ARROW_RETURN_NOT_OK(CheckComparable(node, op, *value, *LiteralType(literal)));
     if (Coerces(literal.literal, *value->type)) {
+      bool typed = literal.literal == SyntaxNode::Literal::kNumeric || literal.literal == SyntaxNode::Literal::kBigNumeric;
+      if (typed) ARROW_RETURN_NOT_OK(OwnValue(literal).status());  // must be a value of its own type, whatever the column's
       ARROW_ASSIGN_OR_RAISE(Pointer constant, ValueAs(literal, value->type, false));
       if (constant != nullptr) return std::pair(std::move(value), std::move(constant));
       // More digits than the column's type has: both sides go where they are exact.
@@ -251,7 +261,8 @@ class Binder {
     ARROW_RETURN_NOT_OK(CheckComparable(node, op, *left, *right->type));
     ARROW_RETURN_NOT_OK(CheckComparable(node, op, *right, *left->type));
     if (left->type->Equals(*right->type)) return std::pair(std::move(left), std::move(right));
-    if (!IsNumber(*left->type) || !IsNumber(*right->type)) return NoSignature(node, op, SqlTypeName(*left->type), SqlTypeName(*right->type));
+    if (!IsNumber(*left->type) || !IsNumber(*right->type))
+      return NoSignature(node, op, SqlTypeName(*left->type), SqlTypeName(*right->type));
     auto common = CommonNumber(*left->type, *right->type);
     return std::pair(CastTo(std::move(left), common), CastTo(std::move(right), common));
   }
@@ -261,8 +272,9 @@ class Binder {
   }
 
   arrow::Status CheckComparable(const SyntaxNode& node, std::string_view op, const Bound& value, const arrow::DataType& other) const {
-    constexpr std::array kComparable = {arrow::Type::INT64,      arrow::Type::DOUBLE, arrow::Type::BOOL,   arrow::Type::STRING,   arrow::Type::BINARY,
-                                        arrow::Type::DECIMAL128, arrow::Type::DECIMAL256, arrow::Type::DATE32, arrow::Type::TIME64, arrow::Type::TIMESTAMP};
+    constexpr std::array kComparable = {arrow::Type::INT64,  arrow::Type::DOUBLE,     arrow::Type::BOOL,       arrow::Type::STRING,
+                                        arrow::Type::BINARY, arrow::Type::DECIMAL128, arrow::Type::DECIMAL256, arrow::Type::DATE32,
+                                        arrow::Type::TIME64, arrow::Type::TIMESTAMP};
     bool comparable = std::find(kComparable.begin(), kComparable.end(), value.type->id()) != kComparable.end();
     if (comparable && value.incomparable.empty()) return arrow::Status::OK();
     return NoSignature(node, op, value.incomparable.empty() ? SqlTypeName(*value.type) : value.incomparable, SqlTypeName(other));

@@ -81,8 +81,8 @@ class Lexer {
       for (char c : word) lower.push_back(static_cast<char>(c | 0x20));
       if (lower == "r" || lower == "b" || lower == "rb" || lower == "br") {
         return Unsupported("row_restriction",
-                           fmt::format("The local service does not take raw and bytes literals ({}'...') in a row restriction, at {}.", word,
-                                       PositionText(text_, begin)));
+                           fmt::format("The local service does not take raw and bytes literals ({}'...') in a row restriction, at {}.",
+                                       word, PositionText(text_, begin)));
       }
     }
     return Token{Token::Kind::kWord, std::move(word), begin};
@@ -110,21 +110,24 @@ class Lexer {
         while (IsDigit(Peek())) ++at_;
       }
     }
-    if (at_ < text_.size() && IsWord(text_[at_])) return RestrictionError(text_, at_, "Syntax error: Missing whitespace between literal and alias");
+    if (at_ < text_.size() && IsWord(text_[at_]))
+      return RestrictionError(text_, at_, "Syntax error: Missing whitespace between literal and alias");
     return Token{kind, std::string(text_.substr(begin, at_ - begin)), begin};
   }
 
   arrow::Result<Token> Quoted(char quote, Token::Kind kind) {
     size_t begin = at_;
     if (quote != '`' && Peek(1) == quote && Peek(2) == quote) {
-      return Unsupported("row_restriction", fmt::format("The local service does not take triple-quoted strings in a row restriction, at {}.",
-                                                        PositionText(text_, begin)));
+      return Unsupported(
+          "row_restriction",
+          fmt::format("The local service does not take triple-quoted strings in a row restriction, at {}.", PositionText(text_, begin)));
     }
     ++at_;
     std::string value;
     while (true) {
       if (at_ >= text_.size() || text_[at_] == '\n') {
-        return RestrictionError(text_, begin, quote == '`' ? "Syntax error: Unclosed identifier literal" : "Syntax error: Unclosed string literal");
+        return RestrictionError(text_, begin,
+                                quote == '`' ? "Syntax error: Unclosed identifier literal" : "Syntax error: Unclosed string literal");
       }
       char c = text_[at_];
       if (c == quote) break;

@@ -22,17 +22,19 @@ std::string Upper(std::string_view text) {
 
 // GoogleSQL's reserved keywords: no column's name unless in backquotes.
 constexpr std::array kReserved = {
-    "ALL",     "AND",      "ANY",       "ARRAY",     "AS",       "ASC",    "AT",      "BETWEEN", "BY",      "CASE",   "CAST",     "COLLATE",
-    "CREATE",  "CROSS",    "CUBE",      "CURRENT",   "DEFAULT",  "DEFINE", "DESC",    "DISTINCT", "ELSE",   "END",    "ENUM",     "ESCAPE",
-    "EXCEPT",  "EXCLUDE",  "EXISTS",    "EXTRACT",   "FALSE",    "FETCH",  "FOLLOWING", "FOR",   "FROM",    "FULL",   "GROUP",    "GROUPING",
-    "GROUPS",  "HASH",     "HAVING",    "IF",        "IGNORE",   "IN",     "INNER",   "INTERSECT", "INTERVAL", "INTO", "IS",      "JOIN",
-    "LATERAL", "LEFT",     "LIKE",      "LIMIT",     "LOOKUP",   "MERGE",  "NATURAL", "NEW",     "NO",      "NOT",    "NULL",     "NULLS",
-    "OF",      "ON",       "OR",        "ORDER",     "OUTER",    "OVER",   "PARTITION", "PRECEDING", "PROTO", "QUALIFY", "RANGE",  "RECURSIVE",
-    "RESPECT", "RIGHT",    "ROLLUP",    "ROWS",      "SELECT",   "SET",    "SOME",    "STRUCT",  "TABLESAMPLE", "THEN", "TO",     "TREAT",
-    "TRUE",    "UNBOUNDED", "UNION",    "UNNEST",    "USING",    "WHEN",   "WHERE",   "WINDOW",  "WITH",    "WITHIN"};
+    "ALL",       "AND",       "ANY",      "ARRAY",       "AS",      "ASC",       "AT",      "BETWEEN", "BY",        "CASE",  "CAST",
+    "COLLATE",   "CREATE",    "CROSS",    "CUBE",        "CURRENT", "DEFAULT",   "DEFINE",  "DESC",    "DISTINCT",  "ELSE",  "END",
+    "ENUM",      "ESCAPE",    "EXCEPT",   "EXCLUDE",     "EXISTS",  "EXTRACT",   "FALSE",   "FETCH",   "FOLLOWING", "FOR",   "FROM",
+    "FULL",      "GROUP",     "GROUPING", "GROUPS",      "HASH",    "HAVING",    "IF",      "IGNORE",  "IN",        "INNER", "INTERSECT",
+    "INTERVAL",  "INTO",      "IS",       "JOIN",        "LATERAL", "LEFT",      "LIKE",    "LIMIT",   "LOOKUP",    "MERGE", "NATURAL",
+    "NEW",       "NO",        "NOT",      "NULL",        "NULLS",   "OF",        "ON",      "OR",      "ORDER",     "OUTER", "OVER",
+    "PARTITION", "PRECEDING", "PROTO",    "QUALIFY",     "RANGE",   "RECURSIVE", "RESPECT", "RIGHT",   "ROLLUP",    "ROWS",  "SELECT",
+    "SET",       "SOME",      "STRUCT",   "TABLESAMPLE", "THEN",    "TO",        "TREAT",   "TRUE",    "UNBOUNDED", "UNION", "UNNEST",
+    "USING",     "WHEN",      "WHERE",    "WINDOW",      "WITH",    "WITHIN"};
 
 // Keywords that begin or continue SQL which is valid for the real service and not taken here.
-constexpr std::array kNotTaken = {"LIKE", "CAST", "CASE", "EXTRACT", "INTERVAL", "EXISTS", "UNNEST", "IF", "ARRAY", "STRUCT", "COLLATE", "RANGE"};
+constexpr std::array kNotTaken = {"LIKE",   "CAST", "CASE",  "EXTRACT", "INTERVAL", "EXISTS",
+                                  "UNNEST", "IF",   "ARRAY", "STRUCT",  "COLLATE",  "RANGE"};
 
 template <size_t N>
 bool Among(const std::array<const char*, N>& words, std::string_view word) {
@@ -61,7 +63,9 @@ class Parser {
 
  private:
   const Token& Peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
-  bool IsWord(std::string_view word, size_t ahead = 0) const { return Peek(ahead).kind == Token::Kind::kWord && Upper(Peek(ahead).text) == word; }
+  bool IsWord(std::string_view word, size_t ahead = 0) const {
+    return Peek(ahead).kind == Token::Kind::kWord && Upper(Peek(ahead).text) == word;
+  }
   bool IsSymbol(std::string_view symbol, size_t ahead = 0) const {
     return Peek(ahead).kind == Token::Kind::kSymbol && Peek(ahead).text == symbol;
   }
@@ -100,7 +104,8 @@ class Parser {
         got = fmt::format("number \"{}\"", token.text);
         break;
       case Token::Kind::kWord:
-        got = Among(kReserved, Upper(token.text)) ? fmt::format("keyword {}", Upper(token.text)) : fmt::format("identifier \"{}\"", token.text);
+        got = Among(kReserved, Upper(token.text)) ? fmt::format("keyword {}", Upper(token.text))
+                                                  : fmt::format("identifier \"{}\"", token.text);
         break;
       default:
         got = fmt::format("\"{}\"", token.text);

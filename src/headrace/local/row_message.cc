@@ -77,7 +77,8 @@ arrow::Result<arrow::ipc::IpcWriteOptions> WriteOptions(int compression) {
 
 }  // namespace
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end, const MessageLimits& limits) {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end,
+                                                                   const MessageLimits& limits) {
   int64_t average = std::max<int64_t>(1, rows.bytes / std::max<int64_t>(1, rows.rows));
   int64_t count = std::clamp<int64_t>(limits.bytes / average, 1, std::min(limits.rows, end - offset));
   while (true) {

@@ -1,4 +1,5 @@
-// Encodes rows into the bytes of a google.cloud.bigquery.storage.v1.ReadRowsResponse without copying large buffers. Free functions, any thread.
+// Encodes rows into the bytes of a google.cloud.bigquery.storage.v1.ReadRowsResponse without copying large buffers. Free functions, any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct MessageLimits {
 };
 
 /// How many rows from `offset` make the next message of a range that ends at `end`: at least one.
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end, const MessageLimits& limits);
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end,
+                                                                   const MessageLimits& limits);
 
 struct ResponseFields {
   double progress_at_start = 0;
@@ -30,7 +32,8 @@ struct ResponseFields {
   std::string serialized_schema{};  // empty = none
 };
 
-/// `compression` is an ArrowSerializationOptions.CompressionCodec. The record batch is one bare IPC message, as the service frames it (case U48).
+/// `compression` is an ArrowSerializationOptions.CompressionCodec. The record batch is one bare IPC message, as the service frames it (case
+/// U48).
 arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, int compression, const ResponseFields& fields);
 
 /// One bare IPC message.

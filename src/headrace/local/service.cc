@@ -129,9 +129,10 @@ arrow::Result<BoundAddresses> Service::Start() {
   ARROW_ASSIGN_OR_RAISE(bound.grpc, impl_->listener.Bind(impl_->options.bind_address, impl_->options.grpc_port));
   ARROW_RETURN_NOT_OK(impl_->StartServer());
   ARROW_RETURN_NOT_OK(impl_->listener.Start([server = impl_->server.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
-  ARROW_ASSIGN_OR_RAISE(bound.http, impl_->admin.Start(impl_->options.port, {.counters = [this] { return CountersJson(); },
-                                                                             .faults = [this] { return FaultsJson(); },
-                                                                             .set_faults = [this](const std::string& json) { return SetFaults(json); }}));
+  ARROW_ASSIGN_OR_RAISE(
+      bound.http, impl_->admin.Start(impl_->options.port, {.counters = [this] { return CountersJson(); },
+                                                           .faults = [this] { return FaultsJson(); },
+                                                           .set_faults = [this](const std::string& json) { return SetFaults(json); }}));
   return bound;
 }
 
@@ -161,7 +162,8 @@ std::string Service::CountersJson() const { return impl_->counters.ToJson(impl_-
 std::string Service::FaultsJson() const {
   nlohmann::ordered_json json = {{"faults", nlohmann::ordered_json::array()}};
   auto counts = impl_->faults.Counts();
-  for (size_t i = 0; i < counts.size(); ++i) json["faults"].push_back({{"rule", i}, {"calls", counts[i].calls}, {"fired", counts[i].fired}});
+  for (size_t i = 0; i < counts.size(); ++i)
+    json["faults"].push_back({{"rule", i}, {"calls", counts[i].calls}, {"fired", counts[i].fired}});
   return json.dump();
 }
 

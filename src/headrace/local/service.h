@@ -1,8 +1,8 @@
 // The local service: the BigQuery Storage Read API on loopback, in this process, with no account.
 //
-// A Service owns its tables, its gRPC server, its admin HTTP server and all their threads. Start and Shutdown belong to one owner; Wait and the
-// accessors may be called from any thread. It keeps no table of read sessions: a session's name carries what is needed, so that sessions survive a
-// restart with the same tables. The library prints nothing: what a person should see is in BoundAddresses.
+// A Service owns its tables, its gRPC server, its admin HTTP server and all their threads. Start and Shutdown belong to one owner; Wait and
+// the accessors may be called from any thread. It keeps no table of read sessions: a session's name carries what is needed, so that
+// sessions survive a restart with the same tables. The library prints nothing: what a person should see is in BoundAddresses.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ struct ServiceOptions {
   int64_t cache_bytes = int64_t{512} << 20;
   /// Calls served at once; further calls are answered RESOURCE_EXHAUSTED.
   int max_threads = 256;
-  Clock* clock = nullptr;          // null = RealClock()
-  FileSystem* files = nullptr;     // null = LocalFileSystem()
+  Clock* clock = nullptr;       // null = RealClock()
+  FileSystem* files = nullptr;  // null = LocalFileSystem()
 };
 
 struct BoundAddresses {

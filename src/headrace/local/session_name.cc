@@ -65,8 +65,9 @@ std::string Checksum(std::string_view project, std::string_view payload) {
 
 arrow::Status BadForm(std::string_view name) {
   constexpr size_t kShown = 200;
-  return MakeError({.code = Code::kInvalidArgument, .service = "local BigQuery Storage Read", .resource = std::string(name.substr(0, kShown))},
-                   fmt::format("request failed: \"{}\" is not a stream name (projects/P/locations/L/sessions/S/streams/N)", name.substr(0, kShown)));
+  return MakeError(
+      {.code = Code::kInvalidArgument, .service = "local BigQuery Storage Read", .resource = std::string(name.substr(0, kShown))},
+      fmt::format("request failed: \"{}\" is not a stream name (projects/P/locations/L/sessions/S/streams/N)", name.substr(0, kShown)));
 }
 
 arrow::Status NotFound(std::string_view name) {

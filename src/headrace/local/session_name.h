@@ -19,8 +19,8 @@ struct StreamName {
 std::string FormatSessionName(std::string_view project, const SessionState& session);
 std::string FormatStreamName(std::string_view session_name, int64_t index);
 
-/// INVALID_ARGUMENT when it has not the form of a stream name, NOT_FOUND when the form is right but no session of this service has that name:
-/// another location, a changed byte, a stream index beyond the session's.
+/// INVALID_ARGUMENT when it has not the form of a stream name, NOT_FOUND when the form is right but no session of this service has that
+/// name: another location, a changed byte, a stream index beyond the session's.
 arrow::Result<StreamName> ParseStreamName(std::string_view name);
 
 }  // namespace headrace::local

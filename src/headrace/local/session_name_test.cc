@@ -33,7 +33,7 @@ TEST(SessionNameTest, GoldenBytes) {
   state.set_stream_count(1);
   auto parsed = ParseStreamName(FormatStreamName(FormatSessionName("p", state), 0));
   ASSERT_TRUE(parsed.ok());
-  EXPECT_EQ(FormatSessionName("p", state), "projects/p/locations/local/sessions/GOLDEN");
+  EXPECT_EQ(FormatSessionName("p", state), "projects/p/locations/local/sessions/AQoFcC5kLnQoATx2o_4KMf4b");
 }
 
 TEST(SessionNameTest, EveryChangedCharacterIsNotFound) {

@@ -12,7 +12,8 @@ namespace headrace::local {
 namespace {
 
 bool IsNamePart(std::string_view part) {
-  return !part.empty() && std::none_of(part.begin(), part.end(), [](char c) { return c == '/' || c == '`' || static_cast<unsigned char>(c) < 0x20; });
+  return !part.empty() &&
+         std::none_of(part.begin(), part.end(), [](char c) { return c == '/' || c == '`' || static_cast<unsigned char>(c) < 0x20; });
 }
 
 // FNV-1a, 64 bit: a checksum that stays the same over builds and machines, which std::hash does not promise.
@@ -31,7 +32,8 @@ arrow::Result<TableName> ParseDottedTableName(std::string_view text) {
   size_t last = text.rfind('.');
   size_t middle = last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind('.', last - 1);
   if (middle != std::string_view::npos) {
-    TableName name{std::string(text.substr(0, middle)), std::string(text.substr(middle + 1, last - middle - 1)), std::string(text.substr(last + 1))};
+    TableName name{std::string(text.substr(0, middle)), std::string(text.substr(middle + 1, last - middle - 1)),
+                   std::string(text.substr(last + 1))};
     if (IsNamePart(name.project) && IsNamePart(name.dataset) && IsNamePart(name.table)) return name;
   }
   return InvalidOption(std::string(text), fmt::format("\"{}\" is not a table name. Write project.dataset.table.", text));
@@ -46,8 +48,8 @@ arrow::Result<TableName> ParseResourceTableName(std::string_view text) {
   if (text.starts_with(kProjects) && datasets != std::string_view::npos && tables != std::string_view::npos && tables > datasets) {
     size_t dataset_at = datasets + kDatasets.size();
     if (dataset_at <= tables && datasets >= kProjects.size()) {
-      TableName name{std::string(text.substr(kProjects.size(), datasets - kProjects.size())), std::string(text.substr(dataset_at, tables - dataset_at)),
-                     std::string(text.substr(tables + kTables.size()))};
+      TableName name{std::string(text.substr(kProjects.size(), datasets - kProjects.size())),
+                     std::string(text.substr(dataset_at, tables - dataset_at)), std::string(text.substr(tables + kTables.size()))};
       if (IsNamePart(name.project) && IsNamePart(name.dataset) && IsNamePart(name.table)) return name;
     }
   }
@@ -55,7 +57,8 @@ arrow::Result<TableName> ParseResourceTableName(std::string_view text) {
                    fmt::format("request failed: \"{}\" is not a table name (projects/P/datasets/D/tables/T)", text));
 }
 
-arrow::Result<RowBatches> RowBatches::Make(std::shared_ptr<arrow::Schema> schema, std::vector<std::shared_ptr<arrow::RecordBatch>> batches) {
+arrow::Result<RowBatches> RowBatches::Make(std::shared_ptr<arrow::Schema> schema,
+                                           std::vector<std::shared_ptr<arrow::RecordBatch>> batches) {
   RowBatches made;
   made.schema = std::move(schema);
   for (auto& batch : batches) {
