@@ -1,0 +1,548 @@
+// Reads over a real connection from a scripted server: which rows come, from which offsets, and what is said when they cannot.
+#include "headrace/bigquery/read/internal/reader.h"
+
+#include <numeric>
+#include <thread>
+
+#include <arrow/array.h>
+#include <arrow/builder.h>
+#include <arrow/util/byte_size.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headrace/bigquery/read/internal/scripted_server_testing.h"
+#include "headrace/bigquery/read/source.h"
+
+namespace headrace::bigquery {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kRows = 1000;
+
+std::shared_ptr<arrow::RecordBatch> MakeRows(int64_t count, int64_t first = 0) {
+  arrow::Int64Builder ids;
+  arrow::StringBuilder names;
+  for (int64_t i = first; i < first + count; ++i) {
+    EXPECT_TRUE(ids.Append(i).ok());
+    EXPECT_TRUE((i % 7 == 0 ? names.AppendNull() : names.Append(fmt::format("name-{}", i))).ok());
+  }
+  auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8())});
+  return arrow::RecordBatch::Make(schema, count, {*ids.Finish(), *names.Finish()});
+}
+
+ServedTable OneStream(int64_t rows = kRows) {
+  auto batch = MakeRows(rows);
+  return {.streams = {batch}, .schema = batch->schema()};
+}
+
+class RecordingLogger final : public Logger {
+ public:
+  void Log(LogLevel level, std::string_view message) override {
+    std::lock_guard<std::mutex> guard(mutex_);
+    lines_.push_back(fmt::format("{} {}", static_cast<int>(level), message));
+  }
+  std::vector<std::string> lines() const {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+/// A source of the server's table, and what an engine would lend it. Waits between attempts take no time.
+struct Bench {
+  explicit Bench(const ScriptedServer& server, SourceOptions options = {}) {
+    clock.set_auto_advance(true);
+    options.table = "p.d.t";
+    options.bigquery_storage_endpoint = server.endpoint();
+    auto made = Source::Make(options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    source = *made;
+    context.clock = &clock;
+    context.random = &random;
+    context.logger = &logger;
+    context.metrics = &metrics;
+    context.memory = &memory;
+    stream = {.stream = server.StreamName(0)};
+  }
+
+  std::unique_ptr<SplitReader> Open(const std::shared_ptr<arrow::Schema>& schema, std::string position = {},
+                                    std::string end_position = {}) const {
+    auto reader = source->OpenReader(
+        context, schema,
+        {.id = "s", .descriptor = SerializeStreamState(stream), .position = std::move(position), .end_position = std::move(end_position)});
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return *std::move(reader);
+  }
+
+  int64_t count(std::string_view name) { return metrics.counter(name)->value(); }
+
+  ManualClock clock;
+  SeededRandom random{1};
+  RecordingLogger logger;
+  MetricRegistry metrics;
+  MemoryBudget memory{int64_t{64} << 20};
+  JobContext context;
+  std::shared_ptr<const Source> source;
+  StreamState stream;
+};
+
+struct ReadAll {
+  std::vector<int64_t> ids;
+  std::vector<std::string> positions;
+  std::vector<int64_t> batch_rows;
+  std::vector<double> fractions;
+  arrow::Status status;
+};
+
+ReadAll Drain(SplitReader* reader) {
+  ReadAll all;
+  while (true) {
+    auto next = reader->Next();
+    if (!next.ok()) {
+      all.status = next.status();
+      return all;
+    }
+    all.fractions.push_back(reader->Progress().fraction);
+    if (std::holds_alternative<End>(*next)) return all;
+    const auto& batch = std::get<Batch>(*next);
+    const auto ids = std::static_pointer_cast<arrow::Int64Array>(batch.rows->GetColumnByName("id"));
+    const auto names = std::static_pointer_cast<arrow::StringArray>(batch.rows->GetColumnByName("name"));
+    for (int64_t i = 0; i < ids->length(); ++i) {
+      all.ids.push_back(ids->Value(i));
+      if (names != nullptr) {
+        EXPECT_EQ(names->IsNull(i), ids->Value(i) % 7 == 0);
+        if (names->IsValid(i)) {
+          EXPECT_EQ(names->GetString(i), fmt::format("name-{}", ids->Value(i)));
+        }
+      }
+    }
+    all.positions.push_back(batch.position);
+    all.batch_rows.push_back(batch.rows->num_rows());
+  }
+}
+
+std::vector<int64_t> Range(int64_t from, int64_t to) {
+  std::vector<int64_t> ids(static_cast<size_t>(to - from));
+  std::iota(ids.begin(), ids.end(), from);
+  return ids;
+}
+
+std::vector<int64_t> Offsets(const ScriptedServer& server) {
+  std::vector<int64_t> offsets;
+  for (const auto& call : server.reads()) offsets.push_back(call.offset);
+  return offsets;
+}
+
+// Specs 24, 27; facts R1, R3.
+TEST(StreamReader, StartsAtAnyRow) {
+  ScriptedServer server(OneStream());
+  const Bench bench(server);
+  for (const int64_t from : {0, 1, 99, 100, 101, 555, 999, 1000}) {
+    auto all = Drain(bench.Open(MakeRows(0)->schema(), from == 0 ? "" : std::to_string(from)).get());
+    EXPECT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(from, kRows));
+    EXPECT_EQ(server.reads().back().offset, from);
+    EXPECT_EQ(all.fractions.back(), 1.0);
+  }
+}
+
+// The acceptance rule: UNAVAILABLE after each message index, also after the last row but before OK.
+TEST(StreamReader, UnavailableAfterEachMessageLosesAndDoublesNothing) {
+  for (int after = 0; after <= 10; ++after) {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.after_messages = after}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows)) << after;
+    EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, after * 100}));
+    EXPECT_EQ(bench.count("readRetries"), 1);
+    EXPECT_EQ(bench.count("readRetries.UNAVAILABLE"), 1);
+    EXPECT_EQ(bench.count("rowsRead"), kRows);
+    EXPECT_EQ(bench.count("responses"), 10);
+  }
+}
+
+TEST(StreamReader, TransportFaultsAreReopenedAtOnceTheFirstTimeInARow) {
+  ScriptedServer server(OneStream());
+  server.ScriptReads({{.after_messages = 3, .code = Code::kInternal, .message = "Received RST_STREAM with error code 2"},
+                      {.after_messages = 2, .code = Code::kUnknown, .message = "connection is draining"},
+                      {.after_messages = 1, .code = Code::kAborted, .message = "GOAWAY"}});
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_EQ(all.ids, Range(0, kRows));
+  EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 300, 500, 600}));
+  EXPECT_EQ(bench.clock.Monotonic(), Duration{0});
+  EXPECT_EQ(bench.count("readRetries.INTERNAL"), 1);
+}
+
+TEST(StreamReader, AttemptsAreBoundedAndProgressRenewsThem) {
+  {
+    ScriptedServer server(OneStream());
+    server.FailAllReads({.after_messages = 0, .message = "overloaded"});
+    Bench bench(server, {.retry_max_attempts = 3});
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(server.reads().size(), 3U);
+    EXPECT_EQ(CodeOf(all.status), Code::kUnavailable);
+    EXPECT_THAT(all.status.message(),
+                AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 0"), HasSubstr("3 times"), HasSubstr("overloaded")));
+  }
+  ScriptedServer server(OneStream());
+  server.FailAllReads({.after_messages = 1});  // every call brings one message, then fails
+  Bench bench(server, {.retry_max_attempts = 2});
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_TRUE(all.status.ok() || CodeOf(all.status) == Code::kUnavailable);
+  EXPECT_EQ(all.ids, Range(0, kRows));  // all rows came although eleven calls failed
+  EXPECT_GE(server.reads().size(), 11U);
+}
+
+TEST(StreamReader, ResourceExhaustedIsRetriedOnlyAfterTheServersDelay) {
+  ScriptedServer server(OneStream());
+  server.ScriptReads({{.after_messages = 2, .code = Code::kResourceExhausted, .retry_delay_ms = 3500}});
+  Bench bench(server);
+  EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
+  EXPECT_EQ(bench.clock.Monotonic(), Duration(milliseconds{3500}));
+}
+
+TEST(StreamReader, PermanentFaultsEndAtOnceWithAClearError) {
+  struct Case {
+    Code code;
+    std::string says;
+  };
+  for (const Case& c :
+       {Case{Code::kResourceExhausted, "no delay"}, Case{Code::kNotFound, "does not exist"},
+        Case{Code::kPermissionDenied, "readsessions.getData"}, Case{Code::kFailedPrecondition, "offset"},
+        Case{Code::kInvalidArgument, "scripted"}, Case{Code::kInternal, "scripted"}, Case{Code::kUnauthenticated, "credentials"}}) {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.after_messages = 2, .code = c.code}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.ids, Range(0, 200)) << "rows received before the fault are handed over";
+    EXPECT_EQ(CodeOf(all.status), c.code);
+    EXPECT_THAT(all.status.message(),
+                AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 200"), HasSubstr(CodeName(c.code)), HasSubstr(c.says)));
+    EXPECT_THAT(all.status.message(), Not(HasSubstr("expired")));
+    EXPECT_EQ(server.reads().size(), 1U);
+    EXPECT_EQ(bench.count("readRetries"), 0);
+  }
+}
+
+// Fact R2.
+TEST(StreamReader, OffsetBeyondTheEndIsAnError) {
+  ScriptedServer server(OneStream());
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema(), "1001").get());
+  EXPECT_EQ(CodeOf(all.status), Code::kFailedPrecondition);
+  EXPECT_THAT(all.status.message(), AllOf(HasSubstr("1001"), HasSubstr("beyond the end")));
+}
+
+// Spec 30.
+TEST(StreamReader, AnExpiredSessionIsNamedOnlyWhenTheClockIsPastIt) {
+  for (const int64_t past_ms : {-1000, 1000}) {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.after_messages = 0, .code = Code::kFailedPrecondition}});
+    Bench bench(server);
+    const int64_t now = std::chrono::duration_cast<milliseconds>(bench.clock.Now().time_since_epoch()).count();
+    bench.stream.session_expires_ms = now - past_ms;
+    bench.stream.session_created_ms = bench.stream.session_expires_ms - 6 * 3'600'000;
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.status.message().find("expired at") != std::string::npos, past_ms > 0) << all.status;
+    if (past_ms > 0) {
+      EXPECT_THAT(all.status.message(), HasSubstr("after 6 h 0 min"));
+    }
+  }
+}
+
+TEST(StreamReader, AServerThatIgnoresOffsetsIsRefusedInsteadOfDoublingRows) {
+  for (const int after : {1, 2, 5, 9, 10}) {
+    auto table = OneStream();
+    table.ignore_offsets = true;
+    ScriptedServer server(table);
+    server.ScriptReads({{.after_messages = after}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.ids, Range(0, after * 100));
+    ASSERT_FALSE(all.status.ok()) << after;
+    EXPECT_EQ(GetErrorInfo(all.status)->reason, "OFFSET_IGNORED");
+    // The same in another process, which knows only the position.
+    auto resumed = Drain(bench.Open(MakeRows(0)->schema(), all.positions.back()).get());
+    EXPECT_TRUE(resumed.ids.empty());
+    EXPECT_EQ(GetErrorInfo(resumed.status)->reason, "OFFSET_IGNORED");
+  }
+}
+
+TEST(StreamReader, BrokenResponsesAreErrorsThatNameThePlace) {
+  struct Case {
+    Fault::Kind kind;
+    std::string says;
+  };
+  for (const Case& c : {Case{Fault::Kind::kGarbage, "cannot be decoded"}, Case{Fault::Kind::kWrongRowCount, "names 101 rows but holds 100"},
+                        Case{Fault::Kind::kAvro, "Avro"}}) {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.kind = c.kind, .after_messages = 3}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.ids, Range(0, 300));
+    EXPECT_THAT(all.status.message(), AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 300"), HasSubstr(c.says)));
+    EXPECT_EQ(server.reads().size(), 1U) << "broken bytes are not tried again";
+  }
+}
+
+TEST(StreamReader, FormsOfTheWire) {
+  for (const auto codec : {arrow::Compression::UNCOMPRESSED, arrow::Compression::LZ4_FRAME, arrow::Compression::ZSTD}) {
+    for (const bool full : {false, true}) {
+      for (const bool schema_first : {false, true}) {
+        auto table = OneStream();
+        table.codec = codec;
+        table.full_ipc_streams = full;
+        table.schema_in_first = schema_first;
+        table.empty_messages = schema_first;
+        ScriptedServer server(table);
+        server.ScriptReads({{.after_messages = 4}});
+        Bench bench(server);
+        auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+        EXPECT_TRUE(all.status.ok()) << all.status;
+        EXPECT_EQ(all.ids, Range(0, kRows));
+        const auto lines = bench.logger.lines();
+        EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                                [](const std::string& line) { return line.find("whole Arrow IPC stream") != std::string::npos; }),
+                  full ? 1 : 0);
+      }
+    }
+  }
+}
+
+TEST(StreamReader, DictionaryBatches) {
+  auto values = arrow::StringBuilder();
+  for (const char* value : {"x", "y", "z"}) EXPECT_TRUE(values.Append(value).ok());
+  arrow::Int8Builder indices;
+  arrow::Int64Builder ids;
+  for (int i = 0; i < 300; ++i) EXPECT_TRUE(indices.Append(static_cast<int8_t>(i % 3)).ok() && ids.Append(i).ok());
+  auto dictionary = *arrow::DictionaryArray::FromArrays(*indices.Finish(), *values.Finish());
+  auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("letter", dictionary->type())});
+  auto rows = arrow::RecordBatch::Make(schema, 300, {*ids.Finish(), dictionary});
+  for (const bool schema_first : {false, true}) {
+    ScriptedServer server({.streams = {rows}, .schema = schema, .schema_in_first = schema_first});
+    server.ScriptReads({{.after_messages = 1}});
+    Bench bench(server);
+    auto reader = bench.Open(schema);
+    int64_t row = 0;
+    while (true) {
+      auto next = reader->Next();
+      ASSERT_TRUE(next.ok()) << next.status();
+      if (std::holds_alternative<End>(*next)) break;
+      const auto& batch = std::get<Batch>(*next).rows;
+      EXPECT_TRUE(batch->Equals(*rows->Slice(row, batch->num_rows())));
+      row += batch->num_rows();
+    }
+    EXPECT_EQ(row, 300);
+  }
+}
+
+// Spec 25; runtime.md "A block that is half consumed is resumed in its middle".
+TEST(StreamReader, EveryBatchPositionResumesExactlyThere) {
+  auto table = OneStream();
+  table.rows_per_message = 250;
+  ScriptedServer server(table);
+  Bench bench(server, {.max_rows_per_batch = 100});
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_EQ(all.batch_rows, (std::vector<int64_t>{100, 100, 50, 100, 100, 50, 100, 100, 50, 100, 100, 50}));
+  EXPECT_EQ(server.reads().size(), 1U);
+  int64_t delivered = 0;
+  for (size_t i = 0; i < all.positions.size(); ++i) {
+    delivered += all.batch_rows[i];
+    auto rest = Drain(bench.Open(MakeRows(0)->schema(), all.positions[i]).get());
+    EXPECT_TRUE(rest.status.ok()) << rest.status;
+    EXPECT_EQ(rest.ids, Range(delivered, kRows));
+    EXPECT_EQ(server.reads().back().offset, delivered);
+  }
+}
+
+TEST(StreamReader, PositionAtARowOfABatch) {
+  ScriptedServer server(OneStream());
+  Bench bench(server, {.max_rows_per_batch = 60});
+  auto reader = bench.Open(MakeRows(0)->schema());
+  int64_t first = 0;
+  for (int i = 0; i < 5; ++i) {
+    auto batch = std::get<Batch>(*reader->Next());
+    for (int64_t row = 0; row <= batch.rows->num_rows(); ++row) {
+      auto position = reader->PositionAt(batch, row);
+      ASSERT_TRUE(position.ok());
+      EXPECT_EQ(ParseStreamPosition(*position)->rows, first + row);
+    }
+    EXPECT_FALSE(reader->PositionAt(batch, -1).ok());
+    EXPECT_FALSE(reader->PositionAt(batch, batch.rows->num_rows() + 1).ok());
+    auto rest = Drain(bench.Open(MakeRows(0)->schema(), *reader->PositionAt(batch, 7)).get());
+    EXPECT_EQ(rest.ids, Range(first + 7, kRows));
+    first += batch.rows->num_rows();
+  }
+}
+
+TEST(StreamReader, EndPositionBoundsTheSplit) {
+  ScriptedServer server(OneStream());
+  Bench bench(server, {.max_rows_per_batch = 60});
+  EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema(), "130", "275").get()).ids, Range(130, 275));
+  EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema(), "130", "130").get()).ids, Range(130, 130));
+  EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema(), "", "5000").get()).ids, Range(0, kRows));
+}
+
+TEST(StreamReader, BytesBoundBatchesToo) {
+  ScriptedServer server(OneStream());
+  Bench bench(server, {.max_bytes_per_batch = 1});
+  auto all = Drain(bench.Open(MakeRows(0)->schema(), "990").get());
+  EXPECT_EQ(all.batch_rows, std::vector<int64_t>(10, 1)) << "a row above the target goes alone";
+}
+
+// Specs 28 and 29: Cancel decides by its own flag, whatever the stream looks like.
+TEST(StreamReader, CancelDuringAWaitAnswersCancelled) {
+  ScriptedServer server(OneStream());
+  server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
+  Bench bench(server);
+  auto reader = bench.Open(MakeRows(0)->schema());
+  EXPECT_TRUE(reader->Next().ok());
+  EXPECT_TRUE(reader->Next().ok());
+  ASSERT_TRUE(server.WaitForHanging(1));
+  std::jthread other([&] { reader->Cancel(); });
+  EXPECT_EQ(reader->Next().status().code(), arrow::StatusCode::Cancelled);
+}
+
+TEST(StreamReader, CancelAfterACleanEndAnswersCancelledNotEnd) {
+  ScriptedServer server(OneStream());
+  Bench bench(server);
+  auto reader = bench.Open(MakeRows(0)->schema());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(std::holds_alternative<Batch>(*reader->Next()));
+  ASSERT_TRUE(server.WaitForFinished(1));
+  reader->Cancel();
+  EXPECT_EQ(reader->Next().status().code(), arrow::StatusCode::Cancelled);
+}
+
+TEST(StreamReader, CancelBeforeTheFirstReadAndWhileWaitingToReopen) {
+  {
+    ScriptedServer server(OneStream());
+    Bench bench(server);
+    auto reader = bench.Open(MakeRows(0)->schema());
+    reader->Cancel();
+    EXPECT_EQ(reader->Next().status().code(), arrow::StatusCode::Cancelled);
+  }
+  ScriptedServer server(OneStream());
+  server.FailAllReads({.after_messages = 0});
+  Bench bench(server);
+  bench.clock.set_auto_advance(false);  // the wait before the second attempt never ends by itself
+  auto reader = bench.Open(MakeRows(0)->schema());
+  ASSERT_TRUE(server.WaitForFinished(1));
+  std::jthread other([&] { reader->Cancel(); });
+  EXPECT_EQ(reader->Next().status().code(), arrow::StatusCode::Cancelled);
+}
+
+// Facts U67, U72.
+TEST(StreamReader, AStalledStreamIsReopened) {
+  ScriptedServer server(OneStream());
+  server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
+  Bench bench(server, {.idle_limit = milliseconds{80}});
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_TRUE(all.status.ok()) << all.status;
+  EXPECT_EQ(all.ids, Range(0, kRows));
+  EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 200}));
+  EXPECT_EQ(bench.count("readRetries.DEADLINE_EXCEEDED"), 1);
+}
+
+TEST(StreamReader, LimitsOfAttemptAndTotal) {
+  {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
+    Bench bench(server, {.attempt_limit = milliseconds{80}});
+    EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
+    EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 200}));
+  }
+  ScriptedServer server(OneStream());
+  server.FailAllReads({.after_messages = 0});
+  Bench bench(server, {.total_limit = seconds{5}});
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_THAT(all.status.message(), HasSubstr("total_limit"));
+  EXPECT_GT(server.reads().size(), 2U) << "a limit does not turn retries off (fact U78)";
+  EXPECT_LT(bench.clock.Monotonic(), Duration(seconds{6}));
+}
+
+TEST(StreamReader, SurvivesARestartOfTheServer) {
+  ScriptedServer server(OneStream());
+  server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 4}});
+  Bench bench(server, {.retry_max_attempts = 1'000'000});
+  auto reader = bench.Open(MakeRows(0)->schema());
+  ASSERT_TRUE(server.WaitForHanging(1));
+  server.Restart();
+  auto all = Drain(reader.get());
+  EXPECT_TRUE(all.status.ok()) << all.status;
+  EXPECT_EQ(all.ids, Range(0, kRows));
+  EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 400}));
+}
+
+TEST(StreamReader, ProgressNeverGoesDownAndThrottlingShows) {
+  auto table = OneStream();
+  table.throttle_percent = 40;
+  ScriptedServer server(table);
+  server.ScriptReads({{.after_messages = 5}});
+  Bench bench(server, {.max_rows_per_batch = 30});
+  auto reader = bench.Open(MakeRows(0)->schema());
+  auto all = Drain(reader.get());
+  EXPECT_TRUE(std::is_sorted(all.fractions.begin(), all.fractions.end()));
+  EXPECT_NEAR(all.fractions.front(), 0.03, 1e-9);
+  EXPECT_EQ(all.fractions.back(), 1.0);
+  EXPECT_TRUE(reader->Progress().throttled);
+}
+
+// Fact U45.
+TEST(StreamReader, AnEmptyStreamEnds) {
+  ScriptedServer server(OneStream(0));
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_TRUE(all.status.ok());
+  EXPECT_TRUE(all.ids.empty());
+}
+
+TEST(StreamReader, AServerWithoutProgressIsRead) {
+  auto table = OneStream();
+  table.report_progress = false;
+  ScriptedServer server(table);
+  server.ScriptReads({{.after_messages = 5}});
+  Bench bench(server);
+  EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
+}
+
+TEST(StreamReader, ColumnsComeInTheOrderOfTheResult) {
+  ScriptedServer server(OneStream());
+  Bench bench(server);
+  bench.stream.result_columns = {1, 0};  // the wire's id is the result's second column
+  auto result = arrow::schema({arrow::field("name", arrow::utf8()), arrow::field("id", arrow::int64())});
+  auto reader = bench.Open(result);
+  auto batch = std::get<Batch>(*reader->Next());
+  EXPECT_TRUE(batch.rows->schema()->Equals(*result));
+  EXPECT_TRUE(batch.rows->column(1)->Equals(MakeRows(100)->column(0)));
+  EXPECT_TRUE(batch.rows->ValidateFull().ok());
+}
+
+TEST(StreamReader, HoldsNoMoreThanTheBudgetAndGivesAllBack) {
+  auto table = OneStream(20'000);
+  table.rows_per_message = 2000;
+  ScriptedServer server(table);
+  const int64_t message = arrow::util::TotalBufferSize(*MakeRows(2000));
+  for (const int64_t limit : {int64_t{1}, message * 3}) {  // below one message: each is let through alone
+    Bench bench(server, {.max_rows_per_batch = 500});
+    MemoryBudget budget(limit);
+    bench.context.memory = &budget;
+    EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, 20'000));
+    EXPECT_EQ(budget.used(), 0);
+    EXPECT_LE(budget.peak(), std::max<int64_t>(limit, int64_t{1} << 20) + message * 2);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::bigquery

@@ -1,0 +1,247 @@
+#include "headrace/bigquery/read/internal/scripted_server_testing.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include <arrow/io/memory.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/compression.h>
+#include <fmt/format.h>
+#include <google/cloud/bigquery/storage/v1/storage.grpc.pb.h>
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
+#include <grpcpp/grpcpp.h>
+
+namespace headrace::bigquery {
+namespace {
+
+namespace api = google::cloud::bigquery::storage::v1;
+constexpr char kSession[] = "projects/p/locations/us/sessions/s1";
+constexpr auto kLongestWait = std::chrono::seconds{30};
+
+grpc::Status ToStatus(const Fault& fault) {
+  const auto code = static_cast<grpc::StatusCode>(fault.code);
+  if (fault.retry_delay_ms < 0) return {code, fault.message};
+  google::rpc::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(fault.retry_delay_ms / 1000);
+  info.mutable_retry_delay()->set_nanos(static_cast<int32_t>(fault.retry_delay_ms % 1000) * 1'000'000);
+  google::rpc::Status status;
+  status.set_code(static_cast<int>(fault.code));
+  status.add_details()->PackFrom(info);
+  return {code, fault.message, status.SerializeAsString()};
+}
+
+std::string ToText(const std::shared_ptr<arrow::Buffer>& buffer) { return buffer->ToString(); }
+
+}  // namespace
+
+class ScriptedServer::Impl final : public api::BigQueryRead::Service {
+ public:
+  explicit Impl(ServedTable served) : table(std::move(served)) { Listen(); }
+  ~Impl() override { server->Shutdown(std::chrono::system_clock::now()); }
+
+  void Listen() {
+    grpc::ServerBuilder builder;
+    int bound = 0;
+    builder.AddListeningPort(fmt::format("127.0.0.1:{}", port), grpc::InsecureServerCredentials(), &bound);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.RegisterService(this);
+    builder.SetMaxSendMessageSize(-1);
+    server = builder.BuildAndStart();
+    port = bound;
+  }
+
+  grpc::Status CreateReadSession(grpc::ServerContext* context, const api::CreateReadSessionRequest* request,
+                                 api::ReadSession* session) override {
+    std::optional<Fault> fault;
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      session_requests.push_back(request->SerializeAsString());
+      const size_t call = session_requests.size() - 1;
+      if (call < session_faults.size()) fault = session_faults[call];
+    }
+    if (fault.has_value()) return fault->kind == Fault::Kind::kHang ? Hang(context) : ToStatus(*fault);
+    session->set_name(kSession);
+    session->set_table(request->read_session().table());
+    if (table.expire_seconds > 0) session->mutable_expire_time()->set_seconds(table.expire_seconds);
+    if (table.avro_session) {
+      session->mutable_avro_schema()->set_schema("{}");
+    } else {
+      session->mutable_arrow_schema()->set_serialized_schema(ToText(*arrow::ipc::SerializeSchema(*table.schema)));
+    }
+    for (size_t i = 0; i < table.streams.size(); ++i) {
+      session->add_streams()->set_name(fmt::format("{}/streams/{}", kSession, i));
+      session->set_estimated_row_count(session->estimated_row_count() + table.streams[i]->num_rows());
+    }
+    session->set_estimated_total_bytes_scanned(1000);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ReadRows(grpc::ServerContext* context, const api::ReadRowsRequest* request,
+                        grpc::ServerWriter<api::ReadRowsResponse>* writer) override {
+    Fault fault{.after_messages = -1};
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      reads.push_back({request->read_stream(), request->offset()});
+      const size_t call = reads.size() - 1;
+      if (call < read_faults.size()) fault = read_faults[call];
+      if (fault_of_all.has_value()) fault = *fault_of_all;
+    }
+    const grpc::Status status = Serve(context, *request, fault, writer);
+    std::lock_guard<std::mutex> guard(mutex);
+    ++finished;
+    changed.notify_all();
+    return status;
+  }
+
+  grpc::Status Serve(grpc::ServerContext* context, const api::ReadRowsRequest& request, const Fault& fault,
+                     grpc::ServerWriter<api::ReadRowsResponse>* writer) {
+    const size_t slash = request.read_stream().rfind('/');
+    const size_t index = slash == std::string::npos ? SIZE_MAX : std::strtoul(request.read_stream().c_str() + slash + 1, nullptr, 10);
+    if (index >= table.streams.size()) return {grpc::StatusCode::NOT_FOUND, "no such stream"};
+    const auto& rows = table.streams[index];
+    int64_t row = table.ignore_offsets ? 0 : request.offset();
+    if (row > rows->num_rows()) return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("offset {} has not been allocated yet", row)};
+    for (int sent = 0;; ++sent) {
+      const bool struck = sent == fault.after_messages;
+      if (struck && fault.kind == Fault::Kind::kStatus) return ToStatus(fault);
+      if (struck && fault.kind == Fault::Kind::kHang) return Hang(context);
+      if (struck && fault.kind == Fault::Kind::kCleanEnd) return grpc::Status::OK;
+      if (row >= rows->num_rows()) return grpc::Status::OK;
+      // A message ends where the service's block ends, also when the read began inside it.
+      const int64_t end = std::min(rows->num_rows(), (row / table.rows_per_message + 1) * table.rows_per_message);
+      api::ReadRowsResponse response = Message(rows->Slice(row, end - row), row, end, rows->num_rows(), sent == 0);
+      if (struck) Spoil(fault, &response);
+      if (table.empty_messages) {
+        api::ReadRowsResponse empty;
+        *empty.mutable_stats() = response.stats();
+        empty.mutable_stats()->mutable_progress()->set_at_response_end(response.stats().progress().at_response_start());
+        writer->Write(empty);
+      }
+      if (!writer->Write(response)) return grpc::Status::CANCELLED;
+      row = end;
+    }
+  }
+
+  api::ReadRowsResponse Message(const std::shared_ptr<arrow::RecordBatch>& rows, int64_t begin, int64_t end, int64_t all,
+                                bool first) const {
+    api::ReadRowsResponse response;
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    if (table.codec != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(table.codec);
+    response.mutable_arrow_record_batch()->set_serialized_record_batch(Serialize(rows, options));
+    response.set_row_count(end - begin);
+    if (table.report_progress) {
+      response.mutable_stats()->mutable_progress()->set_at_response_start(static_cast<double>(begin) / static_cast<double>(all));
+      response.mutable_stats()->mutable_progress()->set_at_response_end(static_cast<double>(end) / static_cast<double>(all));
+    }
+    response.mutable_throttle_state()->set_throttle_percent(table.throttle_percent);
+    if (first && table.schema_in_first)
+      response.mutable_arrow_schema()->set_serialized_schema(ToText(*arrow::ipc::SerializeSchema(*table.schema)));
+    return response;
+  }
+
+  std::string Serialize(const std::shared_ptr<arrow::RecordBatch>& rows, const arrow::ipc::IpcWriteOptions& options) const {
+    auto sink = *arrow::io::BufferOutputStream::Create();
+    auto writer = *arrow::ipc::MakeStreamWriter(sink, table.schema, options);
+    MustBeOk(writer->WriteRecordBatch(*rows));
+    const auto schema_size = (*arrow::ipc::SerializeSchema(*table.schema))->size();
+    if (table.full_ipc_streams) {
+      MustBeOk(writer->Close());
+      return ToText(*sink->Finish());
+    }
+    // Without the schema and the end marker: bare messages, dictionary batches (if any) before the rows.
+    return ToText(*sink->Finish()).substr(static_cast<size_t>(schema_size));
+  }
+
+  static void Spoil(const Fault& fault, api::ReadRowsResponse* response) {
+    if (fault.kind == Fault::Kind::kGarbage) {
+      std::string* bytes = response->mutable_arrow_record_batch()->mutable_serialized_record_batch();
+      for (size_t i = 8; i < std::min<size_t>(bytes->size(), 120); ++i) (*bytes)[i] = static_cast<char>(i * 37);
+    }
+    if (fault.kind == Fault::Kind::kWrongRowCount) response->set_row_count(response->row_count() + 1);
+    if (fault.kind == Fault::Kind::kAvro) response->mutable_avro_rows()->set_serialized_binary_rows("x");
+  }
+
+  grpc::Status Hang(grpc::ServerContext* context) {
+    std::unique_lock<std::mutex> lock(mutex);
+    ++hanging;
+    changed.notify_all();
+    const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+    // gRPC's synchronous server tells of a cancelled call only when asked.
+    while (!context->IsCancelled() && std::chrono::steady_clock::now() < deadline) changed.wait_for(lock, std::chrono::milliseconds{2});
+    return grpc::Status::CANCELLED;
+  }
+
+  static void MustBeOk(const arrow::Status& status) {
+    if (!status.ok()) status.Abort("in the scripted server");
+  }
+
+  const ServedTable table;
+  int port = 0;
+  std::unique_ptr<grpc::Server> server;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Fault> read_faults;
+  std::vector<Fault> session_faults;
+  std::optional<Fault> fault_of_all;
+  std::vector<Call> reads;
+  std::vector<std::string> session_requests;
+  int64_t finished = 0;
+  int64_t hanging = 0;
+};
+
+ScriptedServer::ScriptedServer(ServedTable table) : impl_(std::make_unique<Impl>(std::move(table))) {}
+ScriptedServer::~ScriptedServer() = default;
+
+std::string ScriptedServer::endpoint() const { return fmt::format("127.0.0.1:{}", impl_->port); }
+std::string ScriptedServer::StreamName(int index) const { return fmt::format("{}/streams/{}", kSession, index); }
+
+void ScriptedServer::ScriptReads(std::vector<Fault> faults) {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->read_faults = std::move(faults);
+}
+
+void ScriptedServer::ScriptSessions(std::vector<Fault> faults) {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->session_faults = std::move(faults);
+}
+
+void ScriptedServer::FailAllReads(Fault fault) {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->fault_of_all = std::move(fault);
+}
+
+void ScriptedServer::Restart() {
+  impl_->server->Shutdown(std::chrono::system_clock::now());
+  impl_->server->Wait();
+  impl_->server.reset();
+  impl_->Listen();
+}
+
+std::vector<ScriptedServer::Call> ScriptedServer::reads() const {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->reads;
+}
+
+std::vector<std::string> ScriptedServer::session_requests() const {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->session_requests;
+}
+
+int64_t ScriptedServer::finished_reads() const {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->finished;
+}
+
+bool ScriptedServer::WaitForFinished(int64_t reads) const {
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  return impl_->changed.wait_for(lock, kLongestWait, [&] { return impl_->finished >= reads; });
+}
+
+bool ScriptedServer::WaitForHanging(int64_t reads) const {
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  return impl_->changed.wait_for(lock, kLongestWait, [&] { return impl_->hanging >= reads; });
+}
+
+}  // namespace headrace::bigquery

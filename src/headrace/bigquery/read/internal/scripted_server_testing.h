@@ -1,0 +1,76 @@
+// A real gRPC server of BigQueryRead on 127.0.0.1 that serves given rows and follows a script of faults. For tests.
+//
+// Scripts are set before the calls they are for; everything may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <arrow/record_batch.h>
+#include <arrow/util/compression.h>
+
+#include "headrace/base/error.h"
+
+namespace headrace::bigquery {
+
+/// What happens to one call after so many messages of it.
+struct Fault {
+  enum class Kind { kStatus, kHang, kCleanEnd, kGarbage, kWrongRowCount, kAvro };
+  Kind kind = Kind::kStatus;
+  int after_messages = 0;
+  Code code = Code::kUnavailable;
+  std::string message = "scripted";
+  int64_t retry_delay_ms = -1;
+};
+
+struct ServedTable {
+  std::vector<std::shared_ptr<arrow::RecordBatch>> streams{};
+  std::shared_ptr<arrow::Schema> schema{};  // in the service's order
+  int64_t rows_per_message = 100;
+  arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
+  bool ignore_offsets = false;
+  bool full_ipc_streams = false;  // fact U48
+  bool schema_in_first = false;   // of each call, as the service does
+  bool report_progress = true;
+  bool empty_messages = false;  // one without rows before each
+  int32_t throttle_percent = 0;
+  int64_t expire_seconds = 0;  // of the session, since 1970; 0 = not told
+  bool avro_session = false;
+};
+
+class ScriptedServer {
+ public:
+  explicit ScriptedServer(ServedTable table);
+  ~ScriptedServer();
+
+  std::string endpoint() const;
+  std::string StreamName(int index) const;
+  /// The n-th fault is for the n-th call of ReadRows; calls beyond the script go well. Likewise CreateReadSession (kStatus and kHang only).
+  void ScriptReads(std::vector<Fault> faults);
+  void ScriptSessions(std::vector<Fault> faults);
+  /// Every later ReadRows meets this fault.
+  void FailAllReads(Fault fault);
+  /// Closes every connection and begins to listen on the same port again; the state stays.
+  void Restart();
+
+  struct Call {
+    std::string stream;
+    int64_t offset = 0;
+  };
+  std::vector<Call> reads() const;
+  /// Serialized requests.
+  std::vector<std::string> session_requests() const;
+  int64_t finished_reads() const;
+  /// Waits (at most 30 s) until that many reads have ended on the server, or are hanging.
+  bool WaitForFinished(int64_t reads) const;
+  bool WaitForHanging(int64_t reads) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headrace::bigquery
