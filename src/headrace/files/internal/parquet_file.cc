@@ -61,8 +61,15 @@ arrow::Result<std::unique_ptr<ParquetFile>> ParquetFile::Create(FileSystem* file
   ARROW_ASSIGN_OR_RAISE(auto writable, files->Create(path));
   file->out_ = std::make_shared<HashingOutputStream>(std::move(writable));
   FailPoint("file.temp_created");
-  ARROW_ASSIGN_OR_RAISE(file->writer_, parquet::arrow::FileWriter::Open(*schema, &file->pool_, file->out_,
-                                                                        PropertiesOf(encoding, &file->pool_), ArrowPropertiesOf()));
+  // Writes the first bytes already.
+  auto writer =
+      parquet::arrow::FileWriter::Open(*schema, &file->pool_, file->out_, PropertiesOf(encoding, &file->pool_), ArrowPropertiesOf());
+  if (!writer.ok()) {
+    file->Abort();
+    (void)files->Remove(path);  // the first error is the one to report
+    return writer.status();
+  }
+  file->writer_ = *std::move(writer);
   return file;
 }
 

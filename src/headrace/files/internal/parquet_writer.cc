@@ -15,14 +15,14 @@ ParquetSinkWriter::ParquetSinkWriter(FileSystem* files, ParquetWriterSettings se
       prepared_(std::move(inherited)),
       checkpoint_(settings_.first_checkpoint) {}
 
-std::string ParquetSinkWriter::TempPath() const {
-  return JoinPath(settings_.directory, settings_.single_name.empty() ? TempPartName(name_) : TempSingleName(name_, settings_.run_id));
+std::string ParquetSinkWriter::TempPath(const std::string& name) const {
+  return JoinPath(settings_.directory, settings_.single_name.empty() ? TempPartName(name) : TempSingleName(name, settings_.run_id));
 }
 
 arrow::Status ParquetSinkWriter::OpenFile() {
   name_ =
       settings_.single_name.empty() ? PartName(settings_.run_id, settings_.writer_index, checkpoint_, sequence_++) : settings_.single_name;
-  ARROW_ASSIGN_OR_RAISE(file_, ParquetFile::Create(files_, TempPath(), schema_, settings_.encoding));
+  ARROW_ASSIGN_OR_RAISE(file_, ParquetFile::Create(files_, TempPath(name_), schema_, settings_.encoding));
   return arrow::Status::OK();
 }
 
@@ -74,9 +74,13 @@ arrow::Result<std::string> ParquetSinkWriter::Snapshot(uint64_t checkpoint) {
 int64_t ParquetSinkWriter::bytes_written() const { return closed_bytes_ + (file_ == nullptr ? 0 : file_->size()); }
 
 void ParquetSinkWriter::Abort() {
-  if (file_ == nullptr) return;
-  file_.reset();
-  (void)files_->Remove(TempPath());  // what is left is removed by RemoveOrphans or Abandon
+  // No checkpoint can name these. Those that were prepared may be named: RemoveOrphans or Abandon knows.
+  if (file_ != nullptr) {
+    file_.reset();
+    (void)files_->Remove(TempPath(name_));
+  }
+  for (const auto& file : closed_) (void)files_->Remove(TempPath(file.name));
+  closed_.clear();
 }
 
 }  // namespace headrace

@@ -37,7 +37,7 @@ class ParquetSinkWriter final : public SinkWriter {
  private:
   arrow::Status OpenFile();
   arrow::Status CloseFile();
-  std::string TempPath() const;
+  std::string TempPath(const std::string& name) const;
 
   FileSystem* const files_;
   const ParquetWriterSettings settings_;

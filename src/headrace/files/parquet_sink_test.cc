@@ -1,0 +1,527 @@
+#include "headrace/files/parquet_sink.h"
+
+#include <sys/stat.h>
+
+#include <random>
+
+#include <arrow/json/from_string.h>
+#include <arrow/util/key_value_metadata.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <parquet/file_reader.h>
+#include <parquet/schema.h>
+
+#include "headrace/files/faulty_file_system_testing.h"
+#include "headrace/files/internal/parquet_file.h"
+#include "headrace/files/internal/sink_state.h"
+#include "headrace/files/manifest.h"
+#include "headrace/files/parquet_sink_testing.h"
+#include "headrace/files/read_table.h"
+#include "headrace/types/type_table.h"
+
+namespace headrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+SinkContext Context(FileSystem* files = LocalFileSystem()) {
+  SinkContext context;
+  context.job_name = "test";
+  context.files = files;
+  context.run_id = "cafe0123";
+  return context;
+}
+
+std::shared_ptr<const ParquetSink> Sink(ParquetSinkOptions options) { return ParquetSink::Make(std::move(options)).ValueOrDie(); }
+
+TEST(ParquetSinkOptionsTest, FormFollowsFromThePath) {
+  const std::pair<const char*, std::optional<bool>> cases[] = {{"out", false},
+                                                               {"out/", false},
+                                                               {"./a.b/out", false},
+                                                               {"out.parquet/", false},
+                                                               {"/", false},
+                                                               {".", false},
+                                                               {"..", false},
+                                                               {"dir/..", false},
+                                                               {".hidden", false},
+                                                               {"out.parquet", true},
+                                                               {"a/out.parquet", true},
+                                                               {".x.parquet", true},
+                                                               {"out.csv", std::nullopt},
+                                                               {"out.v2", std::nullopt},
+                                                               {"", std::nullopt}};
+  for (const auto& [path, single] : cases) {
+    auto sink = ParquetSink::Make({.path = path});
+    ASSERT_EQ(sink.ok(), single.has_value()) << path;
+    if (single) {
+      EXPECT_EQ((*sink)->single_file(), *single) << path;
+      EXPECT_EQ((*sink)->max_writers(), *single ? 1 : 0);
+    } else {
+      EXPECT_EQ(GetErrorInfo(sink.status())->resource, "path");
+    }
+  }
+}
+
+TEST(ParquetSinkOptionsTest, WrongOptionsAreNamed) {
+  const std::pair<ParquetSinkOptions, const char*> cases[] = {
+      {{.path = "d/", .compression = "lzo"}, "compression"},
+      {{.path = "d/", .compression = "ZSTD"}, "compression"},
+      {{.path = "d/", .compression = ""}, "compression"},
+      {{.path = "d/", .row_group_rows = 0}, "row_group_rows"},
+      {{.path = "d/", .row_group_bytes = 0}, "row_group_bytes"},
+      {{.path = "d/", .max_file_bytes = -1}, "max_file_bytes"},
+      {{.path = "f.parquet", .max_file_bytes = 1}, "max_file_bytes"},
+  };
+  for (const auto& [options, name] : cases) {
+    auto sink = ParquetSink::Make(options);
+    ASSERT_FALSE(sink.ok()) << name;
+    EXPECT_EQ(GetErrorInfo(sink.status())->resource, name);
+    EXPECT_EQ(GetErrorInfo(sink.status())->reason, "INVALID_OPTION");
+  }
+}
+
+TEST(ParquetSinkOptionsTest, ASingleFileTakesNoCheckpoints) {
+  EXPECT_TRUE(Sink({.path = "flights/"})->SupportsCheckpoints().ok());
+  auto status = Sink({.path = "x/flights.parquet"})->SupportsCheckpoints();
+  EXPECT_EQ(CodeOf(status), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("x/flights/"));
+}
+
+TEST(ParquetSinkOptionsTest, LineageIsTheAbsolutePath) {
+  auto lineage = Sink({.path = "/a/./b/../c/"})->lineage();
+  ASSERT_EQ(lineage.datasets.size(), 1u);
+  EXPECT_EQ(lineage.datasets[0].namespace_name, "file");
+  EXPECT_EQ(lineage.datasets[0].name, "/a/c");
+  EXPECT_EQ(Sink({.path = "x"})->lineage().datasets[0].name, (std::filesystem::current_path() / "x").string());
+}
+
+struct TargetCase {
+  const char* path;
+  bool overwrite;
+  Code code;
+  const char* text;
+};
+
+TEST(ParquetSinkTargetTest, CheckedBeforeAnyWork) {
+  TemporaryDirectory root;
+  FaultyFileSystem sound;
+  for (const char* name : {"result/", "file.parquet"}) {
+    EngineStore store;
+    Engine engine{.sink = Sink({.path = root / name}), .files = &sound, .run_id = "01d01d01", .interval = 1000};
+    ASSERT_TRUE(engine.Run(&store, 1).ok());
+  }
+  std::filesystem::create_directory(root / "empty");
+  std::filesystem::create_directory(root / "foreign");
+  std::filesystem::create_directory(root / "dir.parquet");
+  std::filesystem::create_directory(root / "damaged");
+  ASSERT_TRUE(WriteFileAtomically(&sound, root / "foreign/letter.txt", "x", false).ok());
+  ASSERT_TRUE(WriteFileAtomically(&sound, root / "damaged/_headrace_manifest.json", "{", false).ok());
+  const TargetCase cases[] = {
+      {"new/", false, Code::kOk, ""},
+      {"new.parquet", false, Code::kOk, ""},
+      {"new/", true, Code::kOk, ""},
+      {"empty/", false, Code::kOk, ""},
+      {"result/", false, Code::kAlreadyExists, "--overwrite"},
+      {"result/", true, Code::kOk, ""},
+      {"file.parquet", false, Code::kAlreadyExists, "--overwrite"},
+      {"file.parquet", true, Code::kOk, ""},
+      {"foreign/", false, Code::kFailedPrecondition, "letter.txt"},
+      {"foreign/", true, Code::kFailedPrecondition, "nothing in it is overwritten"},
+      {"damaged/", true, Code::kDataLoss, "_headrace_manifest.json"},
+      {"dir.parquet", true, Code::kFailedPrecondition, "is a directory"},
+      {"file.parquet/", true, Code::kFailedPrecondition, "is a file"},
+      {"none/x/", false, Code::kNotFound, "no such directory"},
+      {"none/x.parquet", false, Code::kNotFound, "no such directory"},
+      {"file.parquet/x.parquet", false, Code::kNotFound, "no directory"},
+  };
+  const auto before = NamesIn(root.path());
+  for (const auto& item : cases) {
+    SCOPED_TRACE(fmt::format("{} overwrite {}", item.path, item.overwrite));
+    auto sink = Sink({.path = root / item.path, .overwrite = item.overwrite});
+    auto status = sink->Check(Context());
+    EXPECT_EQ(CodeOf(status), item.code) << status;
+    EXPECT_THAT(status.message(), HasSubstr(item.text));
+    EXPECT_EQ(NamesIn(root.path()), before);
+    if (item.code != Code::kOk) EXPECT_EQ(CodeOf(sink->Prepare(Context(), IdSchema()).status()), item.code);
+  }
+}
+
+TEST(ParquetSinkTargetTest, ADirectoryThatCannotBeWritten) {
+  TemporaryDirectory root;
+  FaultyFileSystem files(0);
+  auto status = Sink({.path = root / "new/"})->Check(Context(&files));
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr(fmt::format("nothing can be written to the directory {}", root.path())));
+}
+
+TEST(ParquetSinkTargetTest, PrepareTwiceAndFinishTwice) {
+  TemporaryDirectory root;
+  auto sink = Sink({.path = root / "out/"});
+  ASSERT_TRUE(sink->Prepare(Context(), IdSchema()).ok());
+  auto state = sink->Prepare(Context(), IdSchema());
+  ASSERT_TRUE(state.ok()) << state.status();
+  Report report;
+  report.facts = {{"session", "s1"}};
+  for (int i = 0; i < 2; ++i) {
+    auto finished = sink->Finish(Context(), *state, IdSchema(), {}, report);
+    ASSERT_TRUE(finished.ok()) << finished;
+  }
+  // An empty table has all its columns, as files and as a manifest.
+  EXPECT_THAT(NamesIn(root / "out"), ElementsAre(std::string(kManifestName), "part-cafe0123-00000-0000.parquet"));
+  auto manifest = ReadManifest(LocalFileSystem(), root / "out");
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->facts, report.facts);
+  EXPECT_EQ(manifest->job_name, "test");
+  auto table = ReadTable(LocalFileSystem(), root / "out");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ((*table)->num_rows(), 0);
+  EXPECT_EQ((*table)->schema()->ToString(), "id: int64 not null");
+  // A job restored after its manifest was written keeps what the manifest names.
+  ASSERT_TRUE(sink->RemoveOrphans(Context(), *state, {}).ok());
+  EXPECT_TRUE(VerifyManifest(LocalFileSystem(), root / "out", *manifest).ok());
+}
+
+TEST(ParquetSinkTargetTest, AnotherJobsResultIsNotReplaced) {
+  TemporaryDirectory root;
+  FaultyFileSystem sound;
+  auto sink = Sink({.path = root / "out/"});
+  auto state = sink->Prepare(Context(), IdSchema());
+  ASSERT_TRUE(state.ok());
+  EngineStore store;
+  ASSERT_TRUE((Engine{.sink = sink, .files = &sound, .run_id = "01d01d01"}.Run(&store, 1).ok()));
+  auto finished = sink->Finish(Context(), *state, IdSchema(), {}, {});
+  EXPECT_EQ(CodeOf(finished), Code::kAlreadyExists) << finished;
+  ASSERT_TRUE(sink->Abandon(Context(), *state).ok());
+  auto manifest = ReadManifest(LocalFileSystem(), root / "out");
+  ASSERT_TRUE(manifest.ok());
+  EXPECT_TRUE(VerifyManifest(LocalFileSystem(), root / "out", *manifest).ok());
+  EXPECT_EQ(NamesIn(root / "out").size(), manifest->files.size() + 1);
+}
+
+TEST(ParquetSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
+  TemporaryDirectory root;
+  std::filesystem::create_directory(root / "out");
+  ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / "out/precious", "x", false).ok());
+  Manifest forged{.format = "parquet",
+                  .run_id = "01d01d01",
+                  .files = {{.name = "precious", .bytes = 1, .sha256 = std::string(64, '0')}},
+                  .total_bytes = 1,
+                  .schema = IdSchema()};
+  ASSERT_TRUE(
+      WriteFileAtomically(LocalFileSystem(), root / "out/_headrace_manifest.json", ManifestToJson(forged).ValueOrDie(), false).ok());
+  FaultyFileSystem sound;
+  EngineStore store;
+  ASSERT_TRUE((Engine{.sink = Sink({.path = root / "out/", .overwrite = true}), .files = &sound}.Run(&store, 1).ok()));
+  EXPECT_TRUE(std::filesystem::exists(root / "out/precious"));
+}
+
+TEST(ParquetSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
+  for (bool existed : {false, true}) {
+    TemporaryDirectory root;
+    if (existed) std::filesystem::create_directory(root / "out");
+    auto sink = Sink({.path = root / "out/"});
+    auto state = sink->Prepare(Context(), IdSchema());
+    ASSERT_TRUE(state.ok());
+    auto writer = sink->CreateWriter(Context(), *state, IdSchema()).ValueOrDie();
+    ASSERT_TRUE(writer->Write(Ids(0, 10)).ok());
+    auto committables = writer->PrepareCommit().ValueOrDie();
+    auto results = sink->CreateCommitter(Context(), *state).ValueOrDie()->Commit(committables);
+    EXPECT_EQ(results.at(0).outcome, CommitOutcome::kCommitted);
+    ASSERT_TRUE(writer->Write(Ids(10, 10)).ok());
+    EXPECT_EQ(NamesIn(root / "out").size(), 2u);
+    ASSERT_TRUE(sink->Abandon(Context(), *state).ok());
+    EXPECT_EQ(std::filesystem::exists(root / "out"), existed);
+    EXPECT_THAT(NamesIn(root / "out"), IsEmpty());
+  }
+}
+
+// What Commit answers for each state of the two names.
+TEST(ParquetCommitterTest, EachStateOfTheFiles) {
+  enum Content { kNone, kRight, kOther };
+  struct Case {
+    Content temp;
+    Content final_file;
+    CommitOutcome outcome;
+  };
+  const Case cases[] = {
+      {kRight, kNone, CommitOutcome::kCommitted}, {kNone, kRight, CommitOutcome::kAlready},  {kNone, kNone, CommitOutcome::kFailed},
+      {kNone, kOther, CommitOutcome::kFailed},    {kRight, kRight, CommitOutcome::kAlready}, {kRight, kOther, CommitOutcome::kFailed},
+      {kOther, kNone, CommitOutcome::kFailed},
+  };
+  const std::string name = "part-cafe0123-00000-0001.parquet";
+  for (const auto& item : cases) {
+    SCOPED_TRACE(fmt::format("temp {} final {}", static_cast<int>(item.temp), static_cast<int>(item.final_file)));
+    TemporaryDirectory root;
+    auto put = [&](Content content, const std::string& path) {
+      if (content == kNone) return;
+      // The same size for the final file: only the hash tells; another size for the temporary one.
+      std::string text = content == kRight ? "abc" : (path.ends_with(".tmp") ? "ab" : "abd");
+      ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), path, text, false).ok());
+    };
+    put(item.temp, root / ("." + name + ".tmp"));
+    put(item.final_file, root / name);
+    const ManifestFile file{
+        .name = name, .rows = 1, .bytes = 3, .sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"};
+    auto committer = Sink({.path = root.path() + "/"})->CreateCommitter(Context(), "").ValueOrDie();
+    auto results = committer->Commit({EncodeCommittable(file)});
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_EQ(results[0].outcome, item.outcome) << results[0].error;
+    EXPECT_EQ(results[0].error.ok(), item.outcome != CommitOutcome::kFailed);
+    if (item.outcome == CommitOutcome::kFailed) continue;
+    EXPECT_THAT(NamesIn(root.path()), ElementsAre(name));
+    EXPECT_EQ(committer->Commit({EncodeCommittable(file)})[0].outcome, CommitOutcome::kAlready);
+  }
+}
+
+TEST(ParquetCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
+  TemporaryDirectory root;
+  auto sink = Sink({.path = root.path() + "/"});
+  auto writer = sink->CreateWriter(Context(), "", IdSchema()).ValueOrDie();
+  ASSERT_TRUE(writer->Write(Ids(0, 1)).ok());
+  auto good = writer->PrepareCommit().ValueOrDie().at(0);
+  const ManifestFile other{.name = "part-01d01d01-00000-0001.parquet", .bytes = 3, .sha256 = std::string(64, '0')};
+  auto results = sink->CreateCommitter(Context(), "").ValueOrDie()->Commit({"rubbish", EncodeCommittable(other), good});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].outcome, CommitOutcome::kFailed);
+  EXPECT_EQ(results[1].outcome, CommitOutcome::kFailed);
+  EXPECT_EQ(results[2].outcome, CommitOutcome::kCommitted);
+}
+
+TEST(ParquetWriterTest, NamesNeverRepeatAndCountsAreKept) {
+  TemporaryDirectory root;
+  auto sink = Sink({.path = root.path() + "/", .max_file_bytes = 1});
+  auto context = Context();
+  context.writer_index = 3;
+  context.first_checkpoint = 7;
+  auto writer = sink->CreateWriter(context, "", IdSchema()).ValueOrDie();
+  ASSERT_TRUE(writer->Write(Ids(0, 0)).ok());
+  EXPECT_THAT(writer->PrepareCommit().ValueOrDie(), IsEmpty());  // no rows, no file
+  EXPECT_THAT(NamesIn(root.path()), IsEmpty());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(writer->Write(Ids(i * 5, 5)).ok());
+  EXPECT_EQ(writer->PrepareCommit().ValueOrDie().size(), 2u);
+  ASSERT_TRUE(writer->Snapshot(7).ok());
+  ASSERT_TRUE(writer->Write(Ids(10, 5)).ok());
+  EXPECT_EQ(writer->PrepareCommit().ValueOrDie().size(), 1u);
+  auto files = DecodeWriterState(writer->Snapshot(8).ValueOrDie()).ValueOrDie();
+  std::vector<std::string> names;
+  for (const auto& file : files) names.push_back(file.name);
+  EXPECT_THAT(names,
+              ElementsAre("part-cafe0123-00003-0007.parquet", "part-cafe0123-00003-0007-0001.parquet", "part-cafe0123-00003-0008.parquet"));
+  EXPECT_EQ(writer->written(), 15);
+  int64_t bytes = 0;
+  for (const auto& file : files) bytes += file.bytes;
+  EXPECT_EQ(writer->bytes_written(), bytes);
+}
+
+TEST(ParquetWriterTest, SchemasThatAFileCannotHold) {
+  TemporaryDirectory root;
+  auto sink = Sink({.path = root / "out/"});
+  auto none = sink->Prepare(Context(), arrow::schema({}));
+  EXPECT_EQ(CodeOf(none.status()), Code::kUnimplemented);
+  EXPECT_THAT(none.status().message(), HasSubstr("without columns"));
+  auto interval = sink->Prepare(Context(), arrow::schema({arrow::field("i", arrow::month_day_nano_interval())}));
+  EXPECT_EQ(GetErrorInfo(interval.status())->column, "i");
+  EXPECT_THAT(NamesIn(root.path()), IsEmpty());
+}
+
+std::shared_ptr<arrow::RecordBatch> Noise(int64_t rows, int columns) {
+  std::mt19937_64 random(7);
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (int c = 0; c < columns; ++c) {
+    arrow::StringBuilder builder;
+    for (int64_t i = 0; i < rows; ++i) {
+      std::string text(64, '\0');
+      for (char& byte : text) byte = static_cast<char>(' ' + random() % 90);
+      (void)builder.Append(text);
+    }
+    arrays.push_back(builder.Finish().ValueOrDie());
+    fields.push_back(arrow::field(fmt::format("c{}", c), arrow::utf8()));
+  }
+  return arrow::RecordBatch::Make(arrow::schema(fields), rows, arrays);
+}
+
+TEST(ParquetFileTest, RowGroupsAreBoundedByRows) {
+  TemporaryDirectory root;
+  auto file = ParquetFile::Create(LocalFileSystem(), root / "f", IdSchema(), {.row_group_rows = 1000}).ValueOrDie();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(file->Write(*Ids(i * 500, 500).rows).ok());
+  ASSERT_TRUE(file->Close().ok());
+  auto metadata = parquet::ParquetFileReader::OpenFile(root / "f")->metadata();
+  ASSERT_EQ(metadata->num_row_groups(), 3);
+  EXPECT_EQ(metadata->RowGroup(0)->num_rows(), 1000);
+  EXPECT_EQ(metadata->RowGroup(2)->num_rows(), 500);
+}
+
+TEST(ParquetFileTest, RowGroupsAreBoundedByMemory) {
+  TemporaryDirectory root;
+  auto batch = Noise(50'000, 4);  // 13 MB that no codec makes smaller by much
+  constexpr int64_t kLimit = int64_t{4} << 20;
+  auto file = ParquetFile::Create(LocalFileSystem(), root / "f", batch->schema(), {.row_group_memory = kLimit}).ValueOrDie();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(file->Write(*batch).ok());
+  // What an empty row group and the piece being encoded take comes on top.
+  EXPECT_LT(file->peak_memory(), 3 * kLimit);
+  ASSERT_TRUE(file->Close().ok());
+  auto metadata = parquet::ParquetFileReader::OpenFile(root / "f")->metadata();
+  EXPECT_EQ(metadata->num_rows(), 200'000);
+  EXPECT_GE(metadata->num_row_groups(), 6);
+  EXPECT_LE(metadata->num_row_groups(), 20);
+  for (int i = 0; i < metadata->num_row_groups(); ++i) EXPECT_GT(metadata->RowGroup(i)->num_rows(), 0);
+}
+
+TEST(ParquetFileTest, LendingLessMemoryMakesSmallerRowGroups) {
+  TemporaryDirectory root;
+  auto batch = Noise(20'000, 1);
+  const auto groups = [&](int64_t writer_memory, int64_t row_group_bytes) {
+    auto sink = Sink({.path = root / fmt::format("{}-{}/", writer_memory, row_group_bytes), .row_group_bytes = row_group_bytes});
+    auto context = Context();
+    context.writer_memory = writer_memory;
+    auto state = sink->Prepare(context, batch->schema()).ValueOrDie();
+    auto writer = sink->CreateWriter(context, state, batch->schema()).ValueOrDie();
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(writer->Write({.rows = batch, .position = {}}).ok());
+    EXPECT_TRUE(writer->PrepareCommit().ok());
+    auto name = NamesIn(sink->options().path).at(0);
+    return parquet::ParquetFileReader::OpenFile(sink->options().path + "/" + name)->metadata()->num_row_groups();
+  };
+  EXPECT_EQ(groups(0, int64_t{64} << 20), 1);
+  EXPECT_GT(groups(1 << 20, int64_t{64} << 20), 2);
+  EXPECT_GT(groups(0, 1 << 20), 2);
+}
+
+TEST(ParquetFileTest, EachCompression) {
+  TemporaryDirectory root;
+  const std::pair<const char*, parquet::Compression::type> cases[] = {{"zstd", parquet::Compression::ZSTD},
+                                                                      {"snappy", parquet::Compression::SNAPPY},
+                                                                      {"gzip", parquet::Compression::GZIP},
+                                                                      {"lz4", parquet::Compression::LZ4},
+                                                                      {"none", parquet::Compression::UNCOMPRESSED}};
+  for (const auto& [name, codec] : cases) {
+    FaultyFileSystem sound;
+    EngineStore store;
+    Engine engine{.sink = Sink({.path = root / (std::string(name) + ".parquet"), .compression = name}), .files = &sound, .interval = 1000};
+    ASSERT_TRUE(engine.Run(&store, 1).ok());
+    auto metadata = parquet::ParquetFileReader::OpenFile(root / (std::string(name) + ".parquet"))->metadata();
+    EXPECT_EQ(metadata->RowGroup(0)->ColumnChunk(0)->compression(), codec) << name;
+    EXPECT_EQ(ReadTable(LocalFileSystem(), root / (std::string(name) + ".parquet")).ValueOrDie()->num_rows(), 60);
+  }
+}
+
+struct TypeCase {
+  TypeKind kind;
+  const char* values;   // as JSON of Arrow's reader; null, extremes, empty
+  const char* parquet;  // physical type and annotation, as Parquet's schema printer says them
+};
+
+const TypeCase kTypeCases[] = {
+    {TypeKind::kInt64, "[null, -9223372036854775808, 9223372036854775807, 0]", "int64 field_id=-1 c;"},
+    {TypeKind::kFloat64, "[null, -1.5, 1e308, 0]", "double field_id=-1 c;"},
+    {TypeKind::kBool, "[null, true, false, true]", "boolean field_id=-1 c;"},
+    {TypeKind::kString, R"([null, "", "größe", "x"])", "binary field_id=-1 c (String);"},
+    {TypeKind::kBytes, R"([null, "", "abc", "x"])", "binary field_id=-1 c;"},
+    {TypeKind::kNumeric, R"([null, "99999999999999999999999999999.999999999", "-99999999999999999999999999999.999999999", "0.000000001"])",
+     "fixed_len_byte_array(16) field_id=-1 c (Decimal(precision=38, scale=9));"},
+    {TypeKind::kBigNumeric,
+     R"([null, "12345678901234567890123456789012345678.99999999999999999999999999999999999999", "-0.00000000000000000000000000000000000001", "1.00000000000000000000000000000000000000"])",
+     "fixed_len_byte_array(32) field_id=-1 c (Decimal(precision=76, scale=38));"},
+    {TypeKind::kDate, "[null, -719162, 2932896, 0]", "int32 field_id=-1 c (Date);"},
+    {TypeKind::kTime, "[null, 0, 86399999999, 1]", "int64 field_id=-1 c (Time(isAdjustedToUTC=false, timeUnit=microseconds));"},
+    {TypeKind::kDatetime, "[null, -62135596800000000, 253402300799999999, -1]",
+     "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=false, timeUnit=microseconds,"},
+    {TypeKind::kTimestamp, "[null, -62135596800000000, 253402300799999999, -1]",
+     "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds,"},
+    {TypeKind::kGeography, R"([null, "POINT(1 2)", "", "x"])", "binary field_id=-1 c (String);
+"},
+    {TypeKind::kJson, R"([null, "{\"a\": [1]}", "null", "\"x\""])", "binary field_id=-1 c (String);"},
+    {TypeKind::kStruct, R"([null, {"x": null, "r": []}, {"x": 1, "r": ["a", "b"]}, {"x": 2, "r": [""]}])", "group field_id=-1 c {"},
+};
+
+std::shared_ptr<arrow::Table> WriteAndRead(const std::string& path, const std::shared_ptr<arrow::Schema>& schema,
+                                           const std::shared_ptr<arrow::RecordBatch>& batch) {
+  auto sink = Sink({.path = path});
+  auto state = sink->Prepare(Context(), schema);
+  EXPECT_TRUE(state.ok()) << state.status();
+  auto writer = sink->CreateWriter(Context(), *state, schema).ValueOrDie();
+  auto written = writer->Write({.rows = batch, .position = {}});
+  EXPECT_TRUE(written.ok()) << written;
+  auto committed = sink->CreateCommitter(Context(), *state).ValueOrDie()->Commit(writer->PrepareCommit().ValueOrDie());
+  EXPECT_EQ(committed.at(0).outcome, CommitOutcome::kCommitted);
+  auto table = ReadTable(LocalFileSystem(), path);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *table;
+}
+
+TEST(ParquetTypesTest, EveryTypeRoundTripsInEveryMode) {
+  TemporaryDirectory root;
+  size_t built = 0;
+  for (const auto& row : TypeTable()) built += row.built && row.kind ? 1 : 0;
+  EXPECT_EQ(std::size(kTypeCases), built);
+  for (const auto& item : kTypeCases) {
+    SCOPED_TRACE(std::string(TypeName(item.kind)));
+    Field field{.name = "c", .kind = item.kind};
+    if (item.kind == TypeKind::kStruct) {
+      field.fields = {{.name = "x", .kind = TypeKind::kInt64}, {.name = "r", .kind = TypeKind::kString, .mode = Mode::kRepeated}};
+    }
+    auto schema = ToArrowSchema({{field}}).ValueOrDie();
+    std::shared_ptr<arrow::Array> values;
+    if (item.kind == TypeKind::kStruct) {  // Arrow's JSON reader makes no null struct with a child that cannot be null
+      auto inner = arrow::struct_({arrow::field("x", arrow::int64()), arrow::field("r", arrow::list(arrow::utf8()))});
+      auto parsed = arrow::json::ArrayFromJSONString(inner, item.values).ValueOrDie();
+      const auto& rows = static_cast<const arrow::StructArray&>(*parsed);
+      values = std::make_shared<arrow::StructArray>(schema->field(0)->type(), rows.length(), rows.fields(), rows.null_bitmap(), 1);
+    } else {
+      values = arrow::json::ArrayFromJSONString(schema->field(0)->type(), item.values).ValueOrDie();
+    }
+    const std::string name(TypeName(item.kind));
+    auto table = WriteAndRead(root / (name + ".parquet"), schema, arrow::RecordBatch::Make(schema, 4, {values}));
+    EXPECT_TRUE(table->schema()->Equals(*schema, /*check_metadata=*/true)) << table->schema()->ToString();
+    EXPECT_TRUE(table->column(0)->Equals(arrow::ChunkedArray(values))) << table->column(0)->ToString();
+    EXPECT_EQ(FromArrowSchema(*table->schema()).ValueOrDie(), TableSchema{{field}});
+    std::ostringstream printed;
+    auto reader = parquet::ParquetFileReader::OpenFile(root / (name + ".parquet"));
+    parquet::schema::PrintSchema(reader->metadata()->schema()->schema_root().get(), printed);
+    EXPECT_THAT(printed.str(), HasSubstr(std::string("optional ") + item.parquet));
+
+    field.mode = Mode::kRepeated;
+    auto list_schema = ToArrowSchema({{field}}).ValueOrDie();
+    auto offsets = arrow::json::ArrayFromJSONString(arrow::int32(), "[0, 2, 2, 3]").ValueOrDie();
+    auto lists = arrow::ListArray::FromArrays(list_schema->field(0)->type(), *offsets, *values->Slice(1)).ValueOrDie();
+    auto list_table = WriteAndRead(root / (name + "-list.parquet"), list_schema, arrow::RecordBatch::Make(list_schema, 3, {lists}));
+    EXPECT_TRUE(list_table->column(0)->Equals(arrow::ChunkedArray(lists))) << list_table->column(0)->ToString();
+    EXPECT_EQ(FromArrowSchema(*list_table->schema()).ValueOrDie(), TableSchema{{field}});
+    std::ostringstream list_printed;
+    auto list_reader = parquet::ParquetFileReader::OpenFile(root / (name + "-list.parquet"));
+    parquet::schema::PrintSchema(list_reader->metadata()->schema()->schema_root().get(), list_printed);
+    EXPECT_THAT(list_printed.str(), HasSubstr("c (List)"));
+    EXPECT_THAT(list_printed.str(), HasSubstr("element"));
+  }
+}
+
+TEST(ParquetTypesTest, FifteenLevelsOfArraysOfStructs) {
+  TemporaryDirectory root;
+  Field field{.name = "x", .kind = TypeKind::kInt64};
+  for (int i = 0; i < kMaxNesting; ++i) field = {.name = "s", .kind = TypeKind::kStruct, .mode = Mode::kRepeated, .fields = {field}};
+  auto schema = ToArrowSchema({{field}}).ValueOrDie();
+  std::string value = "7";
+  for (int i = 0; i < kMaxNesting; ++i) value = fmt::format(R"([{{"{}": {}}}])", i == 0 ? "x" : "s", value);
+  auto values = arrow::json::ArrayFromJSONString(schema->field(0)->type(), "[" + value + ", []]").ValueOrDie();
+  auto table = WriteAndRead(root / "deep.parquet", schema, arrow::RecordBatch::Make(schema, 2, {values}));
+  EXPECT_TRUE(table->column(0)->Equals(arrow::ChunkedArray(values)));
+}
+
+// BIGNUMERIC's very largest values have 39 integer digits, which Arrow's validation refuses and 256 bits hold.
+TEST(ParquetTypesTest, ThirtyNineDigitsSurvive) {
+  TemporaryDirectory root;
+  auto schema = ToArrowSchema({{{.name = "c", .kind = TypeKind::kBigNumeric}}}).ValueOrDie();
+  const auto largest = arrow::Decimal256("57896044618658097711785492504343953926634992332820282019728792003956564819967");  // 2^255 - 1
+  arrow::Decimal256Builder builder(schema->field(0)->type());
+  ASSERT_TRUE(builder.Append(largest).ok());
+  auto values = builder.Finish().ValueOrDie();
+  auto table = WriteAndRead(root / "b.parquet", schema, arrow::RecordBatch::Make(schema, 1, {values}));
+  const auto& read = static_cast<const arrow::Decimal256Array&>(*table->column(0)->chunk(0));
+  EXPECT_EQ(arrow::Decimal256(read.GetValue(0)), largest);
+}
+
+}  // namespace
+}  // namespace headrace
