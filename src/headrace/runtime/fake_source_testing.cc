@@ -224,7 +224,7 @@ arrow::Result<std::unique_ptr<SplitReader>> ScriptedSource::OpenReader(const Job
 
 std::shared_ptr<arrow::RecordBatch> MakeRows(int64_t begin, int64_t end) {
   arrow::Int64Builder builder;
-  for (int64_t row = begin; row < end; ++row) builder.Append(row).Abort("out of memory");
+  for (int64_t row = begin; row < end; ++row) (void)builder.Append(row);
   return arrow::RecordBatch::Make(RangeEnumerator({}).schema(), end - begin, {builder.Finish().ValueOrDie()});
 }
 
