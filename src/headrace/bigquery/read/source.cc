@@ -64,7 +64,7 @@ Lineage Source::lineage() const {
 }
 
 arrow::Result<std::unique_ptr<SplitEnumerator>> Source::CreateEnumerator(const JobContext& context) const {
-  return RestoreEnumerator(context, {});
+  return config_->Enumerator(context, std::nullopt);
 }
 
 arrow::Result<std::unique_ptr<SplitEnumerator>> Source::RestoreEnumerator(const JobContext& context, std::string_view state) const {
