@@ -20,7 +20,7 @@ struct VerbText {
 constexpr VerbText kTexts[] = {
     {Verb::kCopy, "headrace copy SRC DST [options]", "copy a BigQuery table into Parquet files",
      "SRC is bq:project.dataset.table; DST is a directory (./names/) or a single file (./names.parquet).\n"
-     "Each row once. Files appear complete or not at all; a directory is a result once it has its manifest.\n"
+     "Each row once. Files appear complete or not at all; a directory is a result once it has a manifest.\n"
      "With --checkpoint it survives kill -9. Cost: the bytes of the columns read, billed by the service.",
      "headrace copy bq:bigquery-public-data.usa_names.usa_1910_current ./names/ \\\n"
      "      --row-restriction 'year > 1990' --billing-project my-project --checkpoint ./names.job"},
@@ -34,8 +34,9 @@ constexpr VerbText kTexts[] = {
      "headrace plan bq:bigquery-public-data.usa_names.usa_1910_current --selected-fields state,name \\\n"
      "      --billing-project my-project"},
     {Verb::kSchema, "headrace schema SRC [options]", "print the columns of a table or file",
-     "SRC is bq:project.dataset.table (opens a read session, which is free) or a local Parquet or CSV file.",
-     "headrace schema bq:bigquery-public-data.usa_names.usa_1910_current --billing-project my-project --json"},
+     "SRC is bq:project.dataset.table (opens a read session, which is free) or a Parquet or CSV file.",
+     "headrace schema bq:bigquery-public-data.usa_names.usa_1910_current \\\n"
+     "      --billing-project my-project --json"},
     {Verb::kServe, "headrace serve [options]", "serve files as BigQuery tables on this machine",
      "The BigQuery Storage Read API on loopback, with no account; every official client can read from it.\n"
      "Prints each address it serves and runs until SIGINT or SIGTERM. Tables are held in memory.",
