@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
 #include <thread>
 
 #include <arrow/array/builder_binary.h>
@@ -620,6 +622,68 @@ TEST(ServiceOptionsTest, WrongOptionsAreNamed) {
     auto bound = service.Start();
     EXPECT_THAT(bound.status().message(), HasSubstr(c.option));
   }
+}
+
+TEST_F(ServiceTest, LoadsFilesWithTheirNulls) {
+  std::string path = ::testing::TempDir() + "headrace_local_" + std::to_string(getpid()) + ".csv";
+  ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), path, "id,name\n0,a\n1,NA\n", true).ok());
+  auto options = Options(1);
+  options.tables.clear();
+  options.load = {{"p.d.t", path}};
+  options.csv_null_values = {"NA"};
+  Start(options);
+  auto request = Request();
+  request.mutable_read_session()->mutable_read_options()->set_row_restriction("name IS NULL");
+  EXPECT_THAT(Read(Session(request).streams(0).name()).ids, ElementsAre(1));
+  EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
+}
+
+TEST_F(ServiceTest, FaultScriptFromAFile) {
+  std::string path = ::testing::TempDir() + "headrace_local_" + std::to_string(getpid()) + ".json";
+  ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), path,
+                                  R"({"rules":[{"method":"CreateReadSession","action":{"status":{"code":"ABORTED"}}}]})", true)
+                  .ok());
+  auto options = Options(1);
+  options.fault_script = path;
+  Start(options);
+  storage::ReadSession session;
+  EXPECT_EQ(Create(Request(), &session).error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
+}
+
+TEST_F(ServiceTest, BindsToTheAddressItIsGiven) {
+  auto options = Options(1);
+  options.bind_address = "127.0.0.2";
+  Start(options);
+  EXPECT_TRUE(bound_.grpc.starts_with("127.0.0.2:")) << bound_.grpc;
+  EXPECT_TRUE(bound_.http.starts_with("127.0.0.1:")) << bound_.http;
+  EXPECT_EQ(Session(Request()).streams_size(), 1);
+}
+
+TEST_F(ServiceTest, CallsBeyondTheThreadsAreRefused) {
+  auto options = Options(20);
+  options.clock = RealClock();
+  options.max_threads = 4;
+  Start(options);
+  std::string stream = Session(Request()).streams(0).name();
+  SetFaults(R"({"method":"ReadRows","action":{"delay_ms":600000}})");
+  std::mutex mutex;
+  std::condition_variable answered;
+  int refused = 0;
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 8; ++i) {
+    readers.emplace_back([&] {
+      Outcome outcome = Read(stream);
+      std::lock_guard lock(mutex);
+      refused += outcome.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
+      answered.notify_all();
+    });
+  }
+  {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(answered.wait_for(lock, std::chrono::seconds(10), [&] { return refused >= 4; })) << refused;
+  }
+  service_->Shutdown();
 }
 
 TEST(ServiceOptionsTest, UnmappableColumnIsNamed) {
