@@ -1,0 +1,132 @@
+#include "headrace/bigquery/read/internal/decoder.h"
+
+#include <cstring>
+
+#include <arrow/array.h>
+#include <arrow/builder.h>
+#include <arrow/ipc/writer.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headrace::bigquery {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<arrow::RecordBatch> Nested() {
+  auto strings = std::make_shared<arrow::StringBuilder>();
+  arrow::ListBuilder lists(arrow::default_memory_pool(), strings);
+  arrow::StringBuilder names;
+  arrow::Int64Builder ids;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(lists.Append().ok() && strings->Append("element").ok() && strings->Append("e").ok() &&
+                names.Append("n" + std::to_string(i)).ok() && ids.Append(i).ok());
+  }
+  auto ids_array = *ids.Finish();
+  auto place = *arrow::StructArray::Make({ids_array}, {arrow::field("x", arrow::int64())});
+  auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8()),
+                               arrow::field("tags", arrow::list(arrow::utf8())), arrow::field("place", place->type())});
+  return arrow::RecordBatch::Make(schema, 20, {ids_array, *names.Finish(), *lists.Finish(), place});
+}
+
+std::shared_ptr<arrow::Buffer> Bytes(const arrow::RecordBatch& rows) {
+  return *arrow::ipc::SerializeRecordBatch(rows, arrow::ipc::IpcWriteOptions::Defaults());
+}
+
+TEST(ArrowDecoder, DecodesIntoTheResultsOrder) {
+  const auto rows = Nested();
+  auto straight = *ArrowDecoder::Make(rows->schema(), {});
+  EXPECT_TRUE((*straight->Decode(Bytes(*rows)))->Equals(*rows));
+  EXPECT_TRUE((*straight->Decode(Bytes(*rows)))->Equals(*rows)) << "the second message of a stream";
+  // Wire order id, name, tags, place; result order place, id, tags, name.
+  auto result = arrow::schema({rows->schema()->field(3), rows->schema()->field(0), rows->schema()->field(2), rows->schema()->field(1)});
+  auto turned = (*ArrowDecoder::Make(result, {1, 3, 2, 0}).ValueOrDie()).Decode(Bytes(*rows));
+  ASSERT_TRUE(turned.ok()) << turned.status();
+  EXPECT_TRUE((*turned)->schema()->Equals(*result));
+  for (const char* name : {"id", "name", "tags", "place"})
+    EXPECT_TRUE((*turned)->GetColumnByName(name)->Equals(rows->GetColumnByName(name)));
+  EXPECT_FALSE(ArrowDecoder::Make(result, {0, 1}).ok());
+  EXPECT_FALSE(ArrowDecoder::Make(result, {0, 1, 1, 2}).ok());
+}
+
+TEST(ArrowDecoder, ASchemaThatIsNotTheSessionsIsRefused) {
+  const auto rows = Nested();
+  auto decoder = *ArrowDecoder::Make(rows->schema(), {});
+  EXPECT_TRUE(decoder->SetWireSchema((*arrow::ipc::SerializeSchema(*rows->schema()))->ToString()).ok());
+  EXPECT_TRUE(decoder->Decode(Bytes(*rows)).ok());
+  const auto other = arrow::schema({arrow::field("id", arrow::int32())});
+  EXPECT_THAT(decoder->SetWireSchema((*arrow::ipc::SerializeSchema(*other))->ToString()).message(), HasSubstr("not the session's"));
+}
+
+TEST(ArrowDecoder, DamagedBytesAreErrorsOrHarmless) {
+  const auto rows = Nested();
+  const auto good = Bytes(*rows);
+  int refused = 0;
+  for (int64_t i = 0; i < good->size(); ++i) {
+    for (const int value : {0x00, 0x7F, 0xFF}) {
+      std::string bytes = good->ToString();
+      bytes[static_cast<size_t>(i)] = static_cast<char>(value);
+      auto decoded = (*ArrowDecoder::Make(rows->schema(), {}))->Decode(arrow::Buffer::FromString(std::move(bytes)));
+      if (!decoded.ok()) {
+        ++refused;
+        continue;
+      }
+      // What is let through can be followed: every offset and length.
+      EXPECT_FALSE((*decoded)->ToString().empty());
+      (void)(*decoded)->Equals(*rows);
+    }
+  }
+  EXPECT_GT(refused, 100);
+  for (int64_t cut = 0; cut < good->size(); cut += 3) {
+    EXPECT_FALSE((*ArrowDecoder::Make(rows->schema(), {}))->Decode(arrow::SliceBuffer(good, 0, cut)).ok()) << cut;
+  }
+}
+
+/// The batch with one offset of a column overwritten.
+std::shared_ptr<arrow::RecordBatch> WithOffset(const std::shared_ptr<arrow::RecordBatch>& rows, int column, int index, int32_t value) {
+  auto data = rows->column_data(column)->Copy();
+  auto offsets = *data->buffers[1]->CopySlice(0, data->buffers[1]->size(), arrow::default_memory_pool());
+  std::memcpy(offsets->mutable_data() + index * 4, &value, 4);
+  data->buffers[1] = std::move(offsets);
+  auto columns = rows->columns();
+  columns[static_cast<size_t>(column)] = arrow::MakeArray(data);
+  return arrow::RecordBatch::Make(rows->schema(), rows->num_rows(), columns);
+}
+
+TEST(ValidateUntrusted, OffsetsOutOfOrderOrBeyondTheData) {
+  const auto rows = Nested();
+  EXPECT_TRUE(ValidateUntrusted(*rows).ok());
+  EXPECT_TRUE(ValidateUntrusted(*rows->Slice(3, 5)).ok());
+  EXPECT_TRUE(ValidateUntrusted(*rows->Slice(0, 0)).ok());
+  for (const int column : {1, 2}) {
+    for (const int32_t value : {-1, 0x7FFFFFFF, 1'000'000}) {
+      for (const int index : {0, 10, 20}) {
+        const auto status = ValidateUntrusted(*WithOffset(rows, column, index, value));
+        EXPECT_FALSE(status.ok()) << column << " " << value << " " << index;
+      }
+    }
+    EXPECT_FALSE(ValidateUntrusted(*WithOffset(rows, column, 10, 0)).ok()) << "goes back";
+  }
+}
+
+TEST(ValidateUntrusted, DictionaryIndices) {
+  auto dictionary = arrow::StringBuilder();
+  ASSERT_TRUE(dictionary.Append("x").ok());
+  auto values = *dictionary.Finish();
+  for (const int8_t index : {int8_t{0}, int8_t{1}, int8_t{-1}}) {
+    arrow::Int8Builder indices;
+    ASSERT_TRUE(indices.Append(index).ok());
+    auto array = std::make_shared<arrow::DictionaryArray>(arrow::dictionary(arrow::int8(), arrow::utf8()), *indices.Finish(), values);
+    auto rows = arrow::RecordBatch::Make(arrow::schema({arrow::field("d", array->type())}), 1, {array});
+    EXPECT_EQ(ValidateUntrusted(*rows).ok(), index == 0);
+  }
+}
+
+TEST(ArrowDecoder, NoSingleBufferAboveTwoGigabytes) {
+  uint8_t* data = nullptr;
+  EXPECT_FALSE(ArrowDecoder::Pool()->Allocate((int64_t{1} << 31) + 1, 64, &data).ok());
+  EXPECT_FALSE(ArrowDecoder::Pool()->Allocate(-1, 64, &data).ok());
+}
+
+}  // namespace
+}  // namespace headrace::bigquery

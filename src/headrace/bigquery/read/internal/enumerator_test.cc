@@ -1,0 +1,222 @@
+// Plans made over a real connection with a scripted server.
+#include "headrace/bigquery/read/internal/enumerator.h"
+
+#include <thread>
+
+#include <arrow/builder.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <google/cloud/bigquery/storage/v1/storage.pb.h>
+#include <gtest/gtest.h>
+
+#include "headrace/bigquery/read/internal/scripted_server_testing.h"
+#include "headrace/bigquery/read/source.h"
+
+namespace headrace::bigquery {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::shared_ptr<arrow::Schema> WireSchema() {
+  return arrow::schema({arrow::field("Id", arrow::int64()), arrow::field("name", arrow::utf8()),
+                        arrow::field("place", arrow::struct_({arrow::field("x", arrow::int64()), arrow::field("y", arrow::int64())}))});
+}
+
+ServedTable Streams(int count, std::shared_ptr<arrow::Schema> schema = WireSchema()) {
+  ServedTable table{.schema = schema};
+  for (int i = 0; i < count; ++i) table.streams.push_back(*arrow::RecordBatch::MakeEmpty(schema));
+  return table;
+}
+
+class WarningCounter final : public Logger {
+ public:
+  void Log(LogLevel level, std::string_view message) override {
+    if (level == LogLevel::kWarning && message.find("expired") != std::string_view::npos) ++expired;
+  }
+  std::atomic<int> expired{0};
+};
+
+struct Bench {
+  explicit Bench(const ScriptedServer& server, SourceOptions options = {}) {
+    clock.set_auto_advance(true);
+    options.table = "p.d.t";
+    options.bigquery_storage_endpoint = server.endpoint();
+    source = *Source::Make(options);
+    context.clock = &clock;
+    context.random = &random;
+    context.metrics = &metrics;
+    context.logger = &logger;
+  }
+  std::unique_ptr<SplitEnumerator> New() const { return *source->CreateEnumerator(context); }
+  std::unique_ptr<SplitEnumerator> Restore(const std::string& state) const { return *source->RestoreEnumerator(context, state); }
+  int64_t sessions() { return metrics.counter("readSessionsCreated")->value(); }
+
+  ManualClock clock;
+  SeededRandom random{1};
+  MetricRegistry metrics;
+  WarningCounter logger;
+  JobContext context;
+  std::shared_ptr<const Source> source;
+};
+
+std::vector<Split> Take(SplitEnumerator* enumerator) {
+  std::vector<Split> splits;
+  while (true) {
+    auto next = *enumerator->Next();
+    if (next.kind != NextSplit::Kind::kSplit) return splits;
+    splits.push_back(std::move(next.split));
+  }
+}
+
+// Spec 13.
+TEST(StreamEnumerator, PlansOneSessionAndASplitPerStreamInOrder) {
+  ScriptedServer server(Streams(3));
+  Bench bench(server);
+  auto enumerator = bench.New();
+  EXPECT_EQ(enumerator->Next()->kind, NextSplit::Kind::kNoneNow);
+  ASSERT_TRUE(enumerator->Start().ok());
+  EXPECT_EQ(bench.sessions(), 1);
+  EXPECT_EQ(server.session_requests().size(), 1U);
+  EXPECT_TRUE(enumerator->schema()->Equals(*WireSchema()));
+  EXPECT_EQ(enumerator->queued(), 3);
+  EXPECT_EQ(enumerator->estimated_rows(), 0);
+  EXPECT_EQ(enumerator->facts().at("read_session"), "projects/p/locations/us/sessions/s1");
+  auto splits = Take(enumerator.get());
+  ASSERT_EQ(splits.size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    const Split& split = splits[static_cast<size_t>(i)];
+    EXPECT_EQ(ParseStreamState(split.descriptor)->stream, server.StreamName(i));
+    EXPECT_EQ(split.position, "");
+    EXPECT_NEAR(split.estimated_bytes, 1000.0 / 3, 1e-6);
+  }
+  EXPECT_EQ(enumerator->Next()->kind, NextSplit::Kind::kNoneEver);
+  splits[1].position = "7";
+  enumerator->AddSplitsBack({splits[1], splits[0]});
+  EXPECT_EQ(Take(enumerator.get()), (std::vector<Split>{splits[1], splits[0]}));
+}
+
+TEST(StreamEnumerator, ZeroStreamsStillGiveTheSchema) {
+  ScriptedServer server(Streams(0));
+  Bench bench(server);
+  auto enumerator = bench.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  EXPECT_EQ(enumerator->Next()->kind, NextSplit::Kind::kNoneEver);
+  EXPECT_TRUE(bench.Restore(enumerator->Snapshot())->schema()->Equals(*WireSchema()));
+}
+
+// Spec 14: a restored plan is never made again, also with an empty queue; an unplanned one is.
+TEST(StreamEnumerator, ARestoredPlanIsNeverMadeAgain) {
+  ScriptedServer server(Streams(3));
+  Bench bench(server);
+  auto first = bench.New();
+  const std::string unplanned = first->Snapshot();
+  ASSERT_TRUE(first->Start().ok());
+  std::vector<std::string> states{first->Snapshot()};
+  for (int left = 2; left >= 0; --left) {
+    EXPECT_TRUE(first->Next().ok());
+    states.push_back(first->Snapshot());
+  }
+  for (size_t taken = 0; taken < states.size(); ++taken) {
+    auto restored = bench.Restore(states[taken]);
+    EXPECT_TRUE(restored->schema()->Equals(*WireSchema())) << "before Start";
+    ASSERT_TRUE(restored->Start().ok());
+    EXPECT_EQ(restored->queued(), static_cast<int64_t>(3 - taken));
+    EXPECT_EQ(restored->Snapshot(), states[taken]);
+  }
+  EXPECT_EQ(bench.sessions(), 1);
+  EXPECT_EQ(server.session_requests().size(), 1U);
+  ASSERT_TRUE(bench.Restore(unplanned)->Start().ok());
+  EXPECT_EQ(server.session_requests().size(), 2U);
+  EXPECT_EQ(CodeOf(bench.source->RestoreEnumerator(bench.context, "").status()), Code::kUnimplemented) << "no version";
+  EXPECT_FALSE(bench.source->RestoreEnumerator(bench.context, "garbage").ok());
+}
+
+// Spec 22.
+TEST(StreamEnumerator, ARestoredExpiredSessionWarnsOnce) {
+  auto table = Streams(1);
+  table.expire_seconds = 1'700'000'000 + 3600;  // ManualClock starts at 1,700,000,000
+  ScriptedServer server(table);
+  Bench bench(server);
+  auto first = bench.New();
+  ASSERT_TRUE(first->Start().ok());
+  EXPECT_EQ(ParseStreamState(Take(first.get())[0].descriptor)->session_expires_ms, (1'700'000'000 + 3600) * int64_t{1000});
+  ASSERT_TRUE(bench.Restore(first->Snapshot())->Start().ok());
+  EXPECT_EQ(bench.logger.expired, 0);
+  bench.clock.Advance(std::chrono::hours{2});
+  ASSERT_TRUE(bench.Restore(first->Snapshot())->Start().ok());
+  EXPECT_EQ(bench.logger.expired, 1);
+}
+
+TEST(StreamEnumerator, RetriesForTenMinutes) {
+  {
+    ScriptedServer server(Streams(1));
+    server.ScriptSessions(
+        {{.code = Code::kUnavailable}, {.code = Code::kDeadlineExceeded}, {.code = Code::kInternal, .message = "RST_STREAM"}});
+    Bench bench(server);
+    EXPECT_TRUE(bench.New()->Start().ok());
+    EXPECT_EQ(server.session_requests().size(), 4U);
+    EXPECT_EQ(bench.sessions(), 1);
+  }
+  for (const Code code : {Code::kInvalidArgument, Code::kNotFound, Code::kPermissionDenied, Code::kInternal, Code::kResourceExhausted,
+                          Code::kUnauthenticated}) {
+    ScriptedServer server(Streams(1));
+    server.ScriptSessions({{.code = code}});
+    Bench bench(server);
+    EXPECT_EQ(CodeOf(bench.New()->Start()), code);
+    EXPECT_EQ(server.session_requests().size(), 1U);
+    EXPECT_EQ(bench.sessions(), 0);
+  }
+  ScriptedServer server(Streams(1));
+  server.ScriptSessions(std::vector<Fault>(1000));
+  Bench bench(server);
+  const auto status = bench.New()->Start();
+  EXPECT_EQ(CodeOf(status), Code::kUnavailable);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("10 minutes"), HasSubstr("p.d.t")));
+  EXPECT_LE(bench.clock.Monotonic(), Duration(std::chrono::minutes{10}));
+  EXPECT_GE(bench.clock.Monotonic(), Duration(std::chrono::minutes{8}));
+}
+
+TEST(StreamEnumerator, CancelEndsAPlanInProgress) {
+  ScriptedServer server(Streams(1));
+  server.ScriptSessions({{.kind = Fault::Kind::kHang}});
+  Bench bench(server);
+  auto enumerator = bench.New();
+  std::jthread other([&] {
+    EXPECT_TRUE(server.WaitForHanging(1));
+    enumerator->Cancel();
+  });
+  EXPECT_EQ(enumerator->Start().code(), arrow::StatusCode::Cancelled);
+  EXPECT_EQ(enumerator->queued(), 0);
+  EXPECT_EQ(bench.sessions(), 0);
+}
+
+// selected_fields: the order asked, any case, the service's spelling; nested paths keep the service's order inside.
+TEST(StreamEnumerator, ColumnsComeInTheOrderAsked) {
+  ScriptedServer server(Streams(1));
+  Bench bench(server, {.selected_fields = {"PLACE.y", "id", "Place.x", "name"}});
+  auto enumerator = bench.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  EXPECT_EQ(enumerator->schema()->field_names(), (std::vector<std::string>{"place", "Id", "name"}));
+  const auto split = Take(enumerator.get())[0];
+  EXPECT_EQ(ParseStreamState(split.descriptor)->result_columns, (std::vector<uint32_t>{1, 2, 0}));
+  EXPECT_TRUE(bench.Restore(enumerator->Snapshot())->schema()->Equals(*enumerator->schema()));
+  // The reader decodes the service's order into the result's.
+  auto reader = *bench.source->OpenReader(bench.context, enumerator->schema(), split);
+  EXPECT_TRUE(std::holds_alternative<End>(*reader->Next()));
+}
+
+TEST(StreamEnumerator, AServerThatAnswersOtherColumnsIsRefused) {
+  ScriptedServer server(Streams(1));
+  Bench fewer(server, {.selected_fields = {"id"}});
+  EXPECT_THAT(fewer.New()->Start().message(), HasSubstr("ignored selected_fields"));
+  Bench absent(server, {.selected_fields = {"id", "name", "nothere"}});
+  EXPECT_THAT(absent.New()->Start().message(), HasSubstr("nothere"));
+  auto avro = Streams(1);
+  avro.avro_session = true;
+  ScriptedServer avro_server(avro);
+  EXPECT_THAT(Bench(avro_server).New()->Start().message(), HasSubstr("Avro"));
+}
+
+}  // namespace
+}  // namespace headrace::bigquery

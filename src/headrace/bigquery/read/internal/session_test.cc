@@ -1,0 +1,75 @@
+#include "headrace/bigquery/read/internal/session.h"
+
+#include <gmock/gmock.h>
+#include <google/cloud/bigquery/storage/v1/storage.pb.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+namespace headrace::bigquery {
+namespace {
+
+namespace api = google::cloud::bigquery::storage::v1;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const TableName kTable{"p", "d", "t"};
+
+api::CreateReadSessionRequest Build(const SourceOptions& options) {
+  api::CreateReadSessionRequest request;
+  EXPECT_TRUE(request.ParseFromString(BuildCreateReadSession(options, kTable)));
+  return request;
+}
+
+// Spec 8: nothing is sent that was not asked for.
+TEST(CreateReadSessionRequest, DefaultsLeaveEverythingUnset) {
+  api::CreateReadSessionRequest expected;
+  expected.set_parent("projects/p");
+  expected.mutable_read_session()->set_table("projects/p/datasets/d/tables/t");
+  expected.mutable_read_session()->set_data_format(api::ARROW);
+  EXPECT_EQ(BuildCreateReadSession({.table = "p.d.t"}, kTable), expected.SerializeAsString());
+}
+
+// Specs 2, 7, 9 and the other options: each one changes the request.
+TEST(CreateReadSessionRequest, EachOption) {
+  EXPECT_EQ(Build({.billing_project = "payer"}).parent(), "projects/payer");
+  EXPECT_THAT(Build({.selected_fields = {"b", "a.x"}}).read_session().read_options().selected_fields(), ElementsAre("b", "a.x"));
+  EXPECT_EQ(Build({.row_restriction = "a > 'x' "}).read_session().read_options().row_restriction(), "a > 'x' ");
+  const auto snapshot = Build({.snapshot_time = SystemTime{std::chrono::nanoseconds{1'700'000'000'123'456'789}}})
+                            .read_session()
+                            .table_modifiers()
+                            .snapshot_time();
+  EXPECT_EQ(snapshot.seconds(), 1'700'000'000);
+  EXPECT_EQ(snapshot.nanos(), 123'456'789);
+  const auto lz4 = Build({.compression = Compression::kLz4}).read_session().read_options().arrow_serialization_options();
+  EXPECT_EQ(lz4.buffer_compression(), api::ArrowSerializationOptions::LZ4_FRAME);
+  const auto zstd = Build({.compression = Compression::kZstd}).read_session().read_options().arrow_serialization_options();
+  EXPECT_EQ(zstd.buffer_compression(), api::ArrowSerializationOptions::ZSTD);
+  EXPECT_EQ(Build({.max_stream_count = 7}).max_stream_count(), 7);
+  EXPECT_EQ(Build({.preferred_min_stream_count = 3}).preferred_min_stream_count(), 3);
+  EXPECT_EQ(Build({.ordered = true}).max_stream_count(), 1);
+  EXPECT_TRUE(Build({.sample_percentage = 12.5}).read_session().read_options().has_sample_percentage());
+  EXPECT_EQ(Build({.sample_percentage = 12.5}).read_session().read_options().sample_percentage(), 12.5);
+}
+
+// Spec 23, facts R14, R15, U109, U110.
+TEST(SessionError, SaysWhatToDo) {
+  const auto say = [](Code code, const std::string& text) { return SessionError({.code = code, .message = text}, kTable, "payer"); };
+  const auto view = say(Code::kInvalidArgument, "request failed: Non-Table Entities cannot be read with the storage API");
+  EXPECT_THAT(view.message(), AllOf(HasSubstr("view"), HasSubstr("query"), HasSubstr("materialize_views"), HasSubstr("p.d.t")));
+  EXPECT_EQ(GetErrorInfo(view)->reason, "VIEW_NOT_READABLE");
+  for (const auto& other :
+       {say(Code::kInvalidArgument, "bad restriction"), say(Code::kNotFound, "non-table entities"), say(Code::kInvalidArgument, "")}) {
+    EXPECT_THAT(other.message(), Not(HasSubstr("materialize_views")));
+  }
+  EXPECT_THAT(say(Code::kPermissionDenied, "no").message(),
+              AllOf(HasSubstr("bigquery.readsessions.create"), HasSubstr("roles/bigquery.readSessionUser"),
+                    HasSubstr("billing project payer"), HasSubstr("getData")));
+  EXPECT_THAT(say(Code::kNotFound, "no").message(), AllOf(HasSubstr("NOT_FOUND"), HasSubstr("p.d.t"), HasSubstr("Check the project")));
+  EXPECT_EQ(CodeOf(say(Code::kNotFound, "no")), Code::kNotFound);
+  EXPECT_TRUE(GetErrorInfo(say(Code::kUnavailable, "x"))->retryable);
+}
+
+}  // namespace
+}  // namespace headrace::bigquery
