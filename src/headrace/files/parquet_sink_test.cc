@@ -35,7 +35,7 @@ SinkContext Context(FileSystem* files = LocalFileSystem()) {
   return context;
 }
 
-std::shared_ptr<const ParquetSink> Sink(ParquetSinkOptions options) { return ParquetSink::Make(std::move(options)).ValueOrDie(); }
+std::shared_ptr<const ParquetSink> MakeSink(ParquetSinkOptions options) { return ParquetSink::Make(std::move(options)).ValueOrDie(); }
 
 TEST(ParquetSinkOptionsTest, FormFollowsFromThePath) {
   const std::pair<const char*, std::optional<bool>> cases[] = {{"out", false},
@@ -84,18 +84,18 @@ TEST(ParquetSinkOptionsTest, WrongOptionsAreNamed) {
 }
 
 TEST(ParquetSinkOptionsTest, ASingleFileTakesNoCheckpoints) {
-  EXPECT_TRUE(Sink({.path = "flights/"})->SupportsCheckpoints().ok());
-  auto status = Sink({.path = "x/flights.parquet"})->SupportsCheckpoints();
+  EXPECT_TRUE(MakeSink({.path = "flights/"})->SupportsCheckpoints().ok());
+  auto status = MakeSink({.path = "x/flights.parquet"})->SupportsCheckpoints();
   EXPECT_EQ(CodeOf(status), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("x/flights/"));
 }
 
 TEST(ParquetSinkOptionsTest, LineageIsTheAbsolutePath) {
-  auto lineage = Sink({.path = "/a/./b/../c/"})->lineage();
+  auto lineage = MakeSink({.path = "/a/./b/../c/"})->lineage();
   ASSERT_EQ(lineage.datasets.size(), 1u);
   EXPECT_EQ(lineage.datasets[0].namespace_name, "file");
   EXPECT_EQ(lineage.datasets[0].name, "/a/c");
-  EXPECT_EQ(Sink({.path = "x"})->lineage().datasets[0].name, (std::filesystem::current_path() / "x").string());
+  EXPECT_EQ(MakeSink({.path = "x"})->lineage().datasets[0].name, (std::filesystem::current_path() / "x").string());
 }
 
 struct TargetCase {
@@ -110,7 +110,7 @@ TEST(ParquetSinkTargetTest, CheckedBeforeAnyWork) {
   FaultyFileSystem sound;
   for (const char* name : {"result/", "file.parquet"}) {
     EngineStore store;
-    Engine engine{.sink = Sink({.path = root / name}), .files = &sound, .run_id = "01d01d01", .interval = 1000};
+    Engine engine{.sink = MakeSink({.path = root / name}), .files = &sound, .run_id = "01d01d01", .interval = 1000};
     ASSERT_TRUE(engine.Run(&store, 1).ok());
   }
   std::filesystem::create_directory(root / "empty");
@@ -140,26 +140,28 @@ TEST(ParquetSinkTargetTest, CheckedBeforeAnyWork) {
   const auto before = NamesIn(root.path());
   for (const auto& item : cases) {
     SCOPED_TRACE(fmt::format("{} overwrite {}", item.path, item.overwrite));
-    auto sink = Sink({.path = root / item.path, .overwrite = item.overwrite});
+    auto sink = MakeSink({.path = root / item.path, .overwrite = item.overwrite});
     auto status = sink->Check(Context());
     EXPECT_EQ(CodeOf(status), item.code) << status;
     EXPECT_THAT(status.message(), HasSubstr(item.text));
     EXPECT_EQ(NamesIn(root.path()), before);
-    if (item.code != Code::kOk) EXPECT_EQ(CodeOf(sink->Prepare(Context(), IdSchema()).status()), item.code);
+    if (item.code != Code::kOk) {
+      EXPECT_EQ(CodeOf(sink->Prepare(Context(), IdSchema()).status()), item.code);
+    }
   }
 }
 
 TEST(ParquetSinkTargetTest, ADirectoryThatCannotBeWritten) {
   TemporaryDirectory root;
   FaultyFileSystem files(0);
-  auto status = Sink({.path = root / "new/"})->Check(Context(&files));
+  auto status = MakeSink({.path = root / "new/"})->Check(Context(&files));
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(status.message(), HasSubstr(fmt::format("nothing can be written to the directory {}", root.path())));
 }
 
 TEST(ParquetSinkTargetTest, PrepareTwiceAndFinishTwice) {
   TemporaryDirectory root;
-  auto sink = Sink({.path = root / "out/"});
+  auto sink = MakeSink({.path = root / "out/"});
   ASSERT_TRUE(sink->Prepare(Context(), IdSchema()).ok());
   auto state = sink->Prepare(Context(), IdSchema());
   ASSERT_TRUE(state.ok()) << state.status();
@@ -187,7 +189,7 @@ TEST(ParquetSinkTargetTest, PrepareTwiceAndFinishTwice) {
 TEST(ParquetSinkTargetTest, AnotherJobsResultIsNotReplaced) {
   TemporaryDirectory root;
   FaultyFileSystem sound;
-  auto sink = Sink({.path = root / "out/"});
+  auto sink = MakeSink({.path = root / "out/"});
   auto state = sink->Prepare(Context(), IdSchema());
   ASSERT_TRUE(state.ok());
   EngineStore store;
@@ -214,7 +216,7 @@ TEST(ParquetSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
       WriteFileAtomically(LocalFileSystem(), root / "out/_headrace_manifest.json", ManifestToJson(forged).ValueOrDie(), false).ok());
   FaultyFileSystem sound;
   EngineStore store;
-  ASSERT_TRUE((Engine{.sink = Sink({.path = root / "out/", .overwrite = true}), .files = &sound}.Run(&store, 1).ok()));
+  ASSERT_TRUE((Engine{.sink = MakeSink({.path = root / "out/", .overwrite = true}), .files = &sound}.Run(&store, 1).ok()));
   EXPECT_TRUE(std::filesystem::exists(root / "out/precious"));
 }
 
@@ -222,7 +224,7 @@ TEST(ParquetSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
   for (bool existed : {false, true}) {
     TemporaryDirectory root;
     if (existed) std::filesystem::create_directory(root / "out");
-    auto sink = Sink({.path = root / "out/"});
+    auto sink = MakeSink({.path = root / "out/"});
     auto state = sink->Prepare(Context(), IdSchema());
     ASSERT_TRUE(state.ok());
     auto writer = sink->CreateWriter(Context(), *state, IdSchema()).ValueOrDie();
@@ -265,7 +267,7 @@ TEST(ParquetCommitterTest, EachStateOfTheFiles) {
     put(item.final_file, root / name);
     const ManifestFile file{
         .name = name, .rows = 1, .bytes = 3, .sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"};
-    auto committer = Sink({.path = root.path() + "/"})->CreateCommitter(Context(), "").ValueOrDie();
+    auto committer = MakeSink({.path = root.path() + "/"})->CreateCommitter(Context(), "").ValueOrDie();
     auto results = committer->Commit({EncodeCommittable(file)});
     ASSERT_EQ(results.size(), 1u);
     EXPECT_EQ(results[0].outcome, item.outcome) << results[0].error;
@@ -278,7 +280,7 @@ TEST(ParquetCommitterTest, EachStateOfTheFiles) {
 
 TEST(ParquetCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
   TemporaryDirectory root;
-  auto sink = Sink({.path = root.path() + "/"});
+  auto sink = MakeSink({.path = root.path() + "/"});
   auto writer = sink->CreateWriter(Context(), "", IdSchema()).ValueOrDie();
   ASSERT_TRUE(writer->Write(Ids(0, 1)).ok());
   auto good = writer->PrepareCommit().ValueOrDie().at(0);
@@ -292,7 +294,7 @@ TEST(ParquetCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
 
 TEST(ParquetWriterTest, NamesNeverRepeatAndCountsAreKept) {
   TemporaryDirectory root;
-  auto sink = Sink({.path = root.path() + "/", .max_file_bytes = 1});
+  auto sink = MakeSink({.path = root.path() + "/", .max_file_bytes = 1});
   auto context = Context();
   context.writer_index = 3;
   context.first_checkpoint = 7;
@@ -318,7 +320,7 @@ TEST(ParquetWriterTest, NamesNeverRepeatAndCountsAreKept) {
 
 TEST(ParquetWriterTest, SchemasThatAFileCannotHold) {
   TemporaryDirectory root;
-  auto sink = Sink({.path = root / "out/"});
+  auto sink = MakeSink({.path = root / "out/"});
   auto none = sink->Prepare(Context(), arrow::schema({}));
   EXPECT_EQ(CodeOf(none.status()), Code::kUnimplemented);
   EXPECT_THAT(none.status().message(), HasSubstr("without columns"));
@@ -375,7 +377,7 @@ TEST(ParquetFileTest, LendingLessMemoryMakesSmallerRowGroups) {
   TemporaryDirectory root;
   auto batch = Noise(20'000, 1);
   const auto groups = [&](int64_t writer_memory, int64_t row_group_bytes) {
-    auto sink = Sink({.path = root / fmt::format("{}-{}/", writer_memory, row_group_bytes), .row_group_bytes = row_group_bytes});
+    auto sink = MakeSink({.path = root / fmt::format("{}-{}/", writer_memory, row_group_bytes), .row_group_bytes = row_group_bytes});
     auto context = Context();
     context.writer_memory = writer_memory;
     auto state = sink->Prepare(context, batch->schema()).ValueOrDie();
@@ -400,7 +402,8 @@ TEST(ParquetFileTest, EachCompression) {
   for (const auto& [name, codec] : cases) {
     FaultyFileSystem sound;
     EngineStore store;
-    Engine engine{.sink = Sink({.path = root / (std::string(name) + ".parquet"), .compression = name}), .files = &sound, .interval = 1000};
+    Engine engine{
+        .sink = MakeSink({.path = root / (std::string(name) + ".parquet"), .compression = name}), .files = &sound, .interval = 1000};
     ASSERT_TRUE(engine.Run(&store, 1).ok());
     auto metadata = parquet::ParquetFileReader::OpenFile(root / (std::string(name) + ".parquet"))->metadata();
     EXPECT_EQ(metadata->RowGroup(0)->ColumnChunk(0)->compression(), codec) << name;
@@ -431,15 +434,14 @@ const TypeCase kTypeCases[] = {
      "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=false, timeUnit=microseconds,"},
     {TypeKind::kTimestamp, "[null, -62135596800000000, 253402300799999999, -1]",
      "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds,"},
-    {TypeKind::kGeography, R"([null, "POINT(1 2)", "", "x"])", "binary field_id=-1 c (String);
-"},
-    {TypeKind::kJson, R"([null, "{\"a\": [1]}", "null", "\"x\""])", "binary field_id=-1 c (String);"},
-    {TypeKind::kStruct, R"([null, {"x": null, "r": []}, {"x": 1, "r": ["a", "b"]}, {"x": 2, "r": [""]}])", "group field_id=-1 c {"},
+    {TypeKind::kGeography, R"x([null, "POINT(1 2)", "", "x"])x", "binary field_id=-1 c (String);"},
+    {TypeKind::kJson, R"x([null, "{\"a\": [1]}", "null", "\"x\""])x", "binary field_id=-1 c (String);"},
+    {TypeKind::kStruct, R"x([null, {"x": null, "r": []}, {"x": 1, "r": ["a", "b"]}, {"x": 2, "r": [""]}])x", "group field_id=-1 c {"},
 };
 
 std::shared_ptr<arrow::Table> WriteAndRead(const std::string& path, const std::shared_ptr<arrow::Schema>& schema,
                                            const std::shared_ptr<arrow::RecordBatch>& batch) {
-  auto sink = Sink({.path = path});
+  auto sink = MakeSink({.path = path});
   auto state = sink->Prepare(Context(), schema);
   EXPECT_TRUE(state.ok()) << state.status();
   auto writer = sink->CreateWriter(Context(), *state, schema).ValueOrDie();

@@ -1,8 +1,11 @@
 #include "headrace/files/read_table.h"
 
-#include <limits>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include <arrow/array.h>
+#include <arrow/builder.h>
 #include <arrow/compute/cast.h>
 #include <arrow/csv/api.h>
 #include <arrow/io/compressed.h>
@@ -26,19 +29,58 @@ arrow::Result<TablePtr> ReadParquet(FileSystem* files, const std::string& path) 
   return NormalizeToBigQuery(table);
 }
 
-// The types that Arrow's reader does not try by itself, in the order in which they are tried. All keep microseconds.
-const std::vector<std::shared_ptr<arrow::DataType>>& TextTypes() {
-  static const std::vector<std::shared_ptr<arrow::DataType>> types = {
-      arrow::time64(arrow::TimeUnit::MICRO), arrow::timestamp(arrow::TimeUnit::MICRO), arrow::timestamp(arrow::TimeUnit::MICRO, "UTC")};
-  return types;
+// HH:MM:SS with one to six digits after the point, as microseconds of the day. (Arrow has no cast from text to a time.)
+std::optional<int64_t> TimeOfDay(std::string_view text) {
+  const auto number = [&](size_t first, size_t count) -> int64_t {
+    int64_t value = 0;
+    for (char c : text.substr(first, count)) {
+      if (c < '0' || c > '9') return -1;
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  };
+  if (text.size() < 8 || text[2] != ':' || text[5] != ':' || text.size() == 9 || text.size() > 15) return std::nullopt;
+  const int64_t hours = number(0, 2);
+  const int64_t minutes = number(3, 2);
+  const int64_t seconds = number(6, 2);
+  int64_t fraction = text.size() > 8 ? number(9, 6) : 0;
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 59 || fraction < 0) return std::nullopt;
+  if (text.size() > 8 && text[8] != '.') return std::nullopt;
+  for (size_t digits = text.size() > 8 ? text.size() - 9 : 6; digits < 6; ++digits) fraction *= 10;
+  return ((hours * 60 + minutes) * 60 + seconds) * 1'000'000 + fraction;
+}
+
+// The column as TIME; null when one of its values is none.
+arrow::Result<std::shared_ptr<arrow::ChunkedArray>> TimesOfDay(const arrow::ChunkedArray& column) {
+  const auto type = arrow::time64(arrow::TimeUnit::MICRO);
+  arrow::ArrayVector chunks;
+  for (const auto& chunk : column.chunks()) {
+    const auto& texts = static_cast<const arrow::StringArray&>(*chunk);
+    arrow::Time64Builder builder(type, arrow::default_memory_pool());
+    ARROW_RETURN_NOT_OK(builder.Reserve(texts.length()));
+    for (int64_t i = 0; i < texts.length(); ++i) {
+      auto time = texts.IsNull(i) ? std::nullopt : TimeOfDay(texts.GetView(i));
+      if (!time && texts.IsValid(i)) return nullptr;
+      if (time) {
+        builder.UnsafeAppend(*time);
+      } else {
+        builder.UnsafeAppendNull();
+      }
+    }
+    ARROW_ASSIGN_OR_RAISE(auto times, builder.Finish());
+    chunks.push_back(std::move(times));
+  }
+  return std::make_shared<arrow::ChunkedArray>(std::move(chunks), type);
 }
 
 // Arrow infers times only with whole seconds and timestamps with a fraction only as nanoseconds, whose range ends in 2262: what is left as
 // text is tried again with microseconds.
 arrow::Result<std::shared_ptr<arrow::ChunkedArray>> TimesOfText(const std::shared_ptr<arrow::ChunkedArray>& column) {
   if (column->type()->id() != arrow::Type::STRING || column->null_count() == column->length()) return column;
-  for (const auto& type : TextTypes()) {
-    auto cast = arrow::compute::Cast(column, type);
+  ARROW_ASSIGN_OR_RAISE(auto times, TimesOfDay(*column));
+  if (times != nullptr) return times;
+  for (const char* zone : {"", "UTC"}) {
+    auto cast = arrow::compute::Cast(column, arrow::timestamp(arrow::TimeUnit::MICRO, zone));
     if (cast.ok()) return cast->chunked_array();
   }
   return column;

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include <arrow/array.h>
-#include <arrow/compute/cast.h>
+#include <arrow/io/file.h>
 #include <arrow/json/from_string.h>
 #include <arrow/scalar.h>
 #include <gmock/gmock.h>
@@ -74,6 +74,9 @@ const CsvCase kCsvCases[] = {
     {"true\nFalse\n", "bool", "[true, false]"},
     {"2013-01-01\n0001-01-01\n9999-12-31\n", "date32[day]", "[15706, -719162, 2932896]"},
     {"10:00:00\n10:00:00.25\n", "time64[us]", "[36000000000, 36000250000]"},
+    {"10:00:00\n24:00:00.5\n", "string", R"(["10:00:00", "24:00:00.5"])"},
+    {"10:00:00\n10:00:00.\n", "string", R"(["10:00:00", "10:00:00."])"},
+    {"10:00:00\n10:00:00.1234567\n", "string", R"(["10:00:00", "10:00:00.1234567"])"},
     {"2013-01-01T10:00:00\n2013-01-01 10:00:00.5\n", "timestamp[us]", "[1357034400000000, 1357034400500000]"},
     {"0001-01-01T00:00:00\n9999-12-31T23:59:59.999999\n", "timestamp[us]", "[-62135596800000000, 253402300799999999]"},
     {"2013-01-01T10:00:00Z\n2013-01-01T10:00:00Z\n", "timestamp[us, tz=UTC]", "[1357034400000000, 1357034400000000]"},
@@ -122,7 +125,7 @@ TEST(ReadTableTest, TypesAreOfTheWholeFile) {
   TemporaryDirectory root;
   std::string text = "a,b,c\n";
   const std::string line = "12345,2013-01-01,2013-01-01T00:00:00Z\n";
-  while (text.size() < (size_t{40} << 20)) text += line;
+  while (text.size() < (size_t{20} << 20)) text += line;
   text += "1.5,2013-01-01T00:00:00,never\n";
   WriteText(root / "t.csv.gz", Gzip(text));
   auto table = ReadTable(LocalFileSystem(), root / "t.csv.gz");
