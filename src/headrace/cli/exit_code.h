@@ -1,4 +1,4 @@
-// The exit codes of every verb; docs/cli.md lists them.
+// The exit codes of every verb; docs/options.md lists them.
 #pragma once
 
 namespace headrace::cli {

@@ -49,7 +49,7 @@ std::string ReportText(const JobResult& result) {
   };
   if (report.rows_rejected > 0) rows.emplace_back("rejected", fmt::format("{} rows", WithCommas(report.rows_rejected)));
   if (report.rows_skipped > 0) rows.emplace_back("skipped", fmt::format("{} rows", WithCommas(report.rows_skipped)));
-  if (report.checkpoints > 0) rows.emplace_back("checkpoints", fmt::format("{}", report.checkpoints));
+  if (report.checkpoints > 1) rows.emplace_back("checkpoints", fmt::format("{}", report.checkpoints));
   if (report.restarts > 0) rows.emplace_back("restarts", fmt::format("{}", report.restarts));
   for (const auto& [name, value] : report.facts) rows.emplace_back(name, value);
   for (const std::string& warning : report.warnings) rows.emplace_back("warning", warning);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -15,6 +16,13 @@
 #include "headrace/cli/exit_code.h"
 
 namespace headrace::cli {
+namespace {
+
+// One Ctrl-C or one `kill` of a wrapper (timeout, a shell's job) often arrives twice, from the terminal and from the wrapper. What comes
+// this soon after a signal is the same wish, not a second one.
+constexpr std::chrono::milliseconds kSameWish{300};
+
+}  // namespace
 
 SignalWatcher::SignalWatcher() {
   sigset_t set;
@@ -49,7 +57,10 @@ void SignalWatcher::Watch() {
     if (waited[0].revents != 0) return;
     signalfd_siginfo info;
     if (waited[1].revents == 0 || read(signals_, &info, sizeof info) != sizeof info) continue;
+    auto now = std::chrono::steady_clock::now();
     std::lock_guard<std::mutex> guard(mutex_);
+    if (count_ > 0 && now - last_ < kSameWish) continue;
+    last_ = now;
     ++count_;
     if (handler_ == nullptr || count_ > 2) std::_Exit(kExitFailed);
     handler_(count_);

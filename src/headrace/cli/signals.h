@@ -1,6 +1,7 @@
 // SIGINT and SIGTERM as calls on an ordinary thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -16,8 +17,9 @@ class SignalWatcher {
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;
 
-  /// `handler(n)` is called on the watcher's thread for the n-th signal since it was set (from 1). Null, as at the start, and any third
-  /// signal: the process ends at once, with the code of a failure. Once this returns, the handler set before is not running any more.
+  /// `handler(n)` is called on the watcher's thread for the n-th signal since it was set (from 1); signals within 0.3 s count as one. Null,
+  /// as at the start, and any third signal: the process ends at once, with the code of a failure. Once this returns, the handler set before
+  /// is not running any more.
   void SetHandler(std::function<void(int)> handler);
 
  private:
@@ -28,6 +30,7 @@ class SignalWatcher {
   std::mutex mutex_;
   std::function<void(int)> handler_;
   int count_ = 0;
+  std::chrono::steady_clock::time_point last_{};
   std::thread thread_;
 };
 
