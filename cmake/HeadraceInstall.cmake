@@ -16,11 +16,11 @@ target_link_options(headrace_library PRIVATE "LINKER:--version-script=${CMAKE_SO
 set_property(TARGET headrace_library APPEND PROPERTY LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/headrace.map")
 # Before 1.0 every minor release may break the binary interface, so each has a name of its own.
 set_target_properties(headrace_library PROPERTIES OUTPUT_NAME headrace LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-                                          INSTALL_RPATH_USE_LINK_PATH ON)
+                                          INSTALL_RPATH "${HEADRACE_ARROW_DIR}")
 install(TARGETS headrace_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 if(TARGET headrace)
-  set_target_properties(headrace PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  set_target_properties(headrace PROPERTIES INSTALL_RPATH "${HEADRACE_ARROW_DIR}")
   install(TARGETS headrace RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
