@@ -71,7 +71,7 @@ Progress LocalJob::progress() const {
   Progress now;
   active_->Look(&now);
   // A restart goes back to the last checkpoint; what was shown does not.
-  now.fraction = std::max(now.fraction, last_progress_.fraction);
+  if (now.fraction >= 0) now.fraction = std::max(now.fraction, last_progress_.fraction);
   now.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
   return last_progress_ = now;
 }
@@ -115,7 +115,8 @@ arrow::Result<JobEnd> LocalJob::RunOnce() {
     double shown = last_progress_.fraction;
     last_progress_ = {};
     run.Look(&last_progress_);
-    last_progress_.fraction = end.ok() && *end == JobEnd::kDone ? 1 : std::max(shown, last_progress_.fraction);
+    bool done = end.ok() && *end == JobEnd::kDone;
+    if (last_progress_.fraction >= 0) last_progress_.fraction = done ? 1 : std::max(shown, last_progress_.fraction);
     last_progress_.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
     active_ = nullptr;
   }
