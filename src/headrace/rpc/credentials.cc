@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 
 namespace headrace::rpc {
 namespace {
@@ -54,6 +59,18 @@ arrow::Result<Credentials> ParseKind(std::string_view value) {
   return Credentials{.kind = CredentialKind::kServiceAccountKey, .source = std::string(value)};
 }
 
+/// gRPC takes a key that it cannot parse, and fails each call later with a text that does not say so.
+bool IsRsaKey(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> input(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  if (input == nullptr) return false;
+  // The callback answers "no pass phrase"; OpenSSL's own would ask on the terminal.
+  const auto no_phrase = [](char*, int, int, void*) { return 0; };
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(PEM_read_bio_PrivateKey(input.get(), nullptr, no_phrase, nullptr),
+                                                                &EVP_PKEY_free);
+  ERR_clear_error();
+  return key != nullptr && EVP_PKEY_base_id(key.get()) == EVP_PKEY_RSA;
+}
+
 }  // namespace
 
 arrow::Result<Credentials> ParseCredentials(std::string_view value, const Endpoint& endpoint) {
@@ -87,6 +104,7 @@ arrow::Result<std::string> LoadServiceAccountKey(const Credentials& credentials,
     const auto found = json.find(field);
     if (found == json.end() || !found->is_string()) return KeyFileError(fmt::format("it has no \"{}\"", field));
   }
+  if (!IsRsaKey(json["private_key"].get_ref<const std::string&>())) return KeyFileError("its \"private_key\" is no RSA key");
   return text;
 }
 

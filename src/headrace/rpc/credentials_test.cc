@@ -6,6 +6,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
 
 #include "headrace/rpc/channel.h"
 
@@ -79,6 +84,25 @@ TEST(Credentials, ErrorsNeverHoldKeyMaterial) {
     EXPECT_THAT(pool.status().ToString(), AllOf(HasSubstr("credentials"), Not(HasSubstr(kSecret)), Not(HasSubstr(path))));
     EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
   }
+}
+
+// A key made here, so that none lies in the tree.
+TEST(Credentials, AGoodKeyFileOpensAClient) {
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_RSA_gen(2048), &EVP_PKEY_free);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> output(BIO_new(BIO_s_mem()), &BIO_free);
+  ASSERT_EQ(PEM_write_bio_PrivateKey(output.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr), 1);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(output.get(), &data);
+  const nlohmann::json file = {{"type", "service_account"},
+                               {"private_key", std::string(data, static_cast<size_t>(size))},
+                               {"private_key_id", "1"},
+                               {"client_email", "a@b"},
+                               {"client_id", "2"}};
+  const std::string path = WriteFile(file.dump());
+  auto pool = ChannelPool::Make({.endpoint = kService, .credentials = {.kind = CredentialKind::kServiceAccountKey, .source = path}},
+                                LocalFileSystem());
+  EXPECT_TRUE(pool.ok()) << pool.status();
+  EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
 }
 
 TEST(Credentials, OtherKeyFilesAreRefusedByName) {
