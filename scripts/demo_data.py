@@ -2,7 +2,7 @@
 
     demo_data.py compare FLIGHTS.CSV RESULT_DIR     every value of every row, in any order
     demo_data.py wait ADMIN_ADDRESS ROWS PID        until the service has sent so many rows; fails when process PID ends before
-    demo_data.py served ADMIN_ADDRESS               sessions, streams and rows so far, in one line
+    demo_data.py served ADMIN_ADDRESS ROWS          sessions, streams, rows so far, and how many beyond the table's ROWS, in one line
     demo_data.py address READY_FILE grpc|admin
 """
 
@@ -48,7 +48,7 @@ def counters(address):
 
 
 def rows_sent(address):
-    return sum(stream["rows"] for stream in counters(address)["streams"])
+    return sum(stream["rows_sent"] for stream in counters(address)["streams"])
 
 
 def wait(address, rows, pid):
@@ -63,9 +63,10 @@ def wait(address, rows, pid):
         time.sleep(0.02)
 
 
-def served(address):
-    found = counters(address)
-    print(f"{found['sessions']} session, {len(found['streams'])} streams, {rows_sent(address):,} rows sent")
+def served(address, rows):
+    found, sent = counters(address), rows_sent(address)
+    print(f"{found['sessions_created']} session, {len(found['streams'])} streams, {sent:,} rows sent" +
+          (f", {sent - rows:,} of them a second time" if sent > rows else ""))
 
 
 def main():
@@ -75,7 +76,7 @@ def main():
     elif what == "wait":
         wait(arguments[0], int(arguments[1]), int(arguments[2]))
     elif what == "served":
-        served(arguments[0])
+        served(arguments[0], int(arguments[1]))
     elif what == "address":
         print(json.loads(pathlib.Path(arguments[0]).read_text())[arguments[1]])
     else:
