@@ -144,8 +144,7 @@ arrow::Result<std::string> EncodeCheckpoint(const CheckpointState& state) {
     google::protobuf::io::StringOutputStream stream(&payload);
     google::protobuf::io::CodedOutputStream coded(&stream);
     coded.SetSerializationDeterministic(true);
-    if (!proto.SerializeToCodedStream(&coded))
-      return arrow::Status::Invalid("the state of a checkpoint cannot be serialized: a name is not UTF-8");
+    if (!proto.SerializeToCodedStream(&coded)) return arrow::Status::OutOfMemory("the state of a checkpoint cannot be serialized");
   }
   std::string bytes(kMagic);
   AppendLittleEndian(&bytes, kVersion);

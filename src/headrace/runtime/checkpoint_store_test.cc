@@ -99,6 +99,15 @@ TEST(CheckpointCodecTest, GoldenBytes) {
             "540a");
 }
 
+TEST(CheckpointCodecTest, TextsNeedNotBeUtf8) {
+  auto state = FullState();
+  state.job_name = state.configuration["to"] = state.report.facts["output"] = "/data/\xff\xfe";
+  state.report.warnings = {"\x80"};
+  auto back = DecodeCheckpoint(EncodeCheckpoint(state).ValueOrDie(), "x");
+  ASSERT_TRUE(back.ok()) << back.status();
+  ExpectEqual(state, *back);
+}
+
 TEST(CheckpointCodecTest, AnyDamageIsFound) {
   auto bytes = EncodeCheckpoint(FullState()).ValueOrDie();
   for (size_t size = 0; size < bytes.size(); ++size) {

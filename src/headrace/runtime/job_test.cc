@@ -40,6 +40,7 @@ TEST_F(JobTest, EveryNumberOfReadersAndWritersMovesEachRowOnce) {
     EXPECT_EQ(report.bytes_read, 2000);
     EXPECT_EQ(report.bytes_written, 1600);
     EXPECT_EQ(report.splits, 8);
+    EXPECT_EQ(report.checkpoints > 0, test.checkpointed);
     EXPECT_EQ(report.counters.at("splitsAssigned"), 8);
     EXPECT_EQ(report.facts.at("session"), "fake");
     EXPECT_EQ(report.facts.at("target"), "memory");

@@ -169,6 +169,7 @@ JobResult LocalJob::MakeResult(JobEnd end) const {
   auto& report = result.report;
   report.restarts = parts_.restarts_before + restarts_.used();
   report.resumed = resumed_;
+  if (store_ == nullptr) report.checkpoints = 0;  // the barrier at the end is not one
   report.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
   report.peak_budget_bytes = memory_.peak();
   report.peak_resident_bytes = PeakResidentBytes();
