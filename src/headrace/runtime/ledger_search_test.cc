@@ -1,9 +1,10 @@
 // Every order in which readers, writers, cuts, failures, checkpoints and crashes can follow one another on four rows, driven through the
 // real Ledger; and random orders on more rows. Each mutation of ledger_world_testing.h must be found, or the tests prove nothing.
 //
-// The Ledger itself was broken by hand as well, each time seen to fail here: Snapshot without the assigned splits; Snapshot placing the
-// barrier before taking the lock; HandBack with an empty position; Cut without changing the near descriptor; Cut without queueing the far
-// part; Advance that sets the position but does not push; Restore that drops the assigned splits.
+// The Ledger itself was broken by hand as well and seen to fail here: Snapshot without the assigned splits; HandBack with an empty
+// position; Cut that keeps the near descriptor, or loses the far part; Advance that does not push, or does not move the position; Restore
+// that drops the assigned splits; HandBack that loses the split. A barrier placed outside of the lock is one step here and two for threads:
+// that one is seen by LedgerTest.ManyThreadsAndBarriersKeepEachRowOnce.
 #include <random>
 #include <unordered_set>
 
