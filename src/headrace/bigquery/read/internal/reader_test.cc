@@ -472,6 +472,24 @@ TEST(StreamReader, LimitsOfAttemptAndTotal) {
   EXPECT_LT(bench.clock.Monotonic(), Duration(seconds{6}));
 }
 
+// The limit of one wait is not the limit of a call.
+TEST(StreamReader, DeadlineOfACallIsTheAttemptLimitOrWhatIsLeftOfTheTotal) {
+  struct Case {
+    SourceOptions options;
+    double least, most;  // seconds until the deadline that the server sees
+  };
+  for (const Case& c :
+       {Case{{.idle_limit = seconds{60}}, 1e6, 1e300}, Case{{.idle_limit = seconds{60}, .total_limit = seconds{3600}}, 3000, 3600},
+        Case{{.attempt_limit = seconds{1800}, .total_limit = seconds{3600}}, 1500, 1800},
+        Case{{.attempt_limit = seconds{7200}, .total_limit = seconds{3600}}, 3000, 3600}}) {
+    ScriptedServer server(OneStream());
+    Bench bench(server, c.options);
+    EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
+    EXPECT_GE(server.reads().at(0).deadline_seconds, c.least);
+    EXPECT_LE(server.reads().at(0).deadline_seconds, c.most);
+  }
+}
+
 TEST(StreamReader, SurvivesARestartOfTheServer) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 4}});

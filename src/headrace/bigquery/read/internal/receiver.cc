@@ -100,15 +100,10 @@ rpc::ByteStream* Receiver::Open() {
   api::ReadRowsRequest request;
   request.set_read_stream(stream_.stream);
   if (received_ > 0) request.set_offset(received_);  // unset for 0 (spec 24)
-  Duration attempt = options_.attempt_limit;
-  if (options_.total_limit.count() > 0) {
-    const Duration left = WaitLimit();
-    if (attempt.count() == 0 || left < attempt) attempt = left;
-  }
   auto call = rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
                                                        .request = request.SerializeAsString(),
                                                        .routing = rpc::RoutingParameter("read_stream", stream_.stream),
-                                                       .attempt_limit = attempt});
+                                                       .attempt_limit = Within(options_.attempt_limit)});
   std::lock_guard<std::mutex> guard(mutex_);
   // Cancel either saw the call under this lock, or its flag is seen here: no call is left running (spec 29).
   if (stop_.stop_requested()) return nullptr;
@@ -124,12 +119,11 @@ void Receiver::CloseStream() {
   }
 }
 
-Duration Receiver::WaitLimit() const {
-  const Duration idle = options_.idle_limit;
-  if (options_.total_limit.count() == 0) return idle;
+Duration Receiver::Within(Duration limit) const {
+  if (options_.total_limit.count() == 0) return limit;
   const Duration left =
       std::max<Duration>(opened_at_ + Duration(options_.total_limit) - context_.clock->Monotonic(), std::chrono::milliseconds{1});
-  return idle.count() == 0 ? left : std::min(idle, left);
+  return limit.count() == 0 ? left : std::min(limit, left);
 }
 
 arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
@@ -148,7 +142,7 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
   for (bool first = true;; first = false) {
     auto memory = ReserveForNext();
     if (!memory.ok()) return Stopped{};
-    rpc::StreamEvent event = call->Read(WaitLimit());
+    rpc::StreamEvent event = call->Read(Within(options_.idle_limit));
     if (stop_.stop_requested()) return Stopped{};
     if (std::holds_alternative<rpc::StreamEnd>(event)) return rpc::StreamEnd{};
     if (auto* failure = std::get_if<rpc::RpcFailure>(&event)) {

@@ -62,7 +62,8 @@ class Receiver {
   rpc::ByteStream* Open();
   void CloseStream();
   arrow::Result<MemoryReservation> ReserveForNext();
-  Duration WaitLimit() const;
+  /// `limit`, or what is left of total_limit if that is less; zero = none.
+  Duration Within(Duration limit) const;
   arrow::Status ReadError(const rpc::RpcFailure& failure, std::string_view what) const;
   arrow::Status OffsetIgnored(double at) const;
   void Finish(arrow::Status status);

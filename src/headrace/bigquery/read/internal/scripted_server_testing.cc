@@ -83,7 +83,8 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     Fault fault{.after_messages = -1};
     {
       std::lock_guard<std::mutex> guard(mutex);
-      reads.push_back({request->read_stream(), request->offset()});
+      const std::chrono::duration<double> left = context->deadline() - std::chrono::system_clock::now();
+      reads.push_back({request->read_stream(), request->offset(), left.count()});
       const size_t call = reads.size() - 1;
       if (call < read_faults.size()) fault = read_faults[call];
       if (fault_of_all.has_value()) fault = *fault_of_all;

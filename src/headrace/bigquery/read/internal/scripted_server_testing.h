@@ -59,6 +59,7 @@ class ScriptedServer {
   struct Call {
     std::string stream;
     int64_t offset = 0;
+    double deadline_seconds = 0;  // until the call's deadline
   };
   std::vector<Call> reads() const;
   /// Serialized requests.
