@@ -240,6 +240,19 @@ TEST(ParquetSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
   }
 }
 
+TEST(ParquetSinkTargetTest, OrphansAreThisJobsFilesThatNoCheckpointNames) {
+  TemporaryDirectory root;
+  for (const char* name : {"part-cafe0123-00000-0001.parquet", "part-cafe0123-00000-0002.parquet", ".part-cafe0123-00001-0002.parquet.tmp",
+                           "part-01d01d01-00000-0002.parquet", ".part-01d01d01-00000-0002.parquet.tmp", "letter.txt"}) {
+    ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / name, "abc", false).ok());
+  }
+  const ManifestFile named{.name = "part-cafe0123-00000-0001.parquet", .rows = 1, .bytes = 3, .sha256 = std::string(64, '0')};
+  auto sink = MakeSink({.path = root.path() + "/"});
+  ASSERT_TRUE(sink->RemoveOrphans(Context(), EncodeJobState({}), {EncodeWriterState({named})}).ok());
+  EXPECT_THAT(NamesIn(root.path()), ElementsAre(".part-01d01d01-00000-0002.parquet.tmp", "letter.txt", "part-01d01d01-00000-0002.parquet",
+                                                "part-cafe0123-00000-0001.parquet"));
+}
+
 // What Commit answers for each state of the two names.
 TEST(ParquetCommitterTest, EachStateOfTheFiles) {
   enum Content { kNone, kRight, kOther };
