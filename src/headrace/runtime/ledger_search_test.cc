@@ -2,9 +2,10 @@
 // real Ledger; and random orders on more rows. Each mutation of ledger_world_testing.h must be found, or the tests prove nothing.
 //
 // The Ledger itself was broken by hand as well and seen to fail here: Snapshot without the assigned splits; HandBack with an empty
-// position; Cut that keeps the near descriptor, or loses the far part; Advance that does not push, or does not move the position; Restore
-// that drops the assigned splits; HandBack that loses the split. A barrier placed outside of the lock is one step here and two for threads:
-// that one is seen by LedgerTest.ManyThreadsAndBarriersKeepEachRowOnce.
+// position, or that loses the split, or leaves it assigned too; Cut that keeps the near descriptor, or loses the far part; Advance that
+// does not push, or does not move the position; Restore that drops the assigned splits. What single steps cannot see, ledger_test.cc does:
+// a barrier placed or a batch pushed outside of the lock, a lost wake-up, successors lost, an end of all splits announced while one is
+// held.
 #include <random>
 #include <unordered_set>
 

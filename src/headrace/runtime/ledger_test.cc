@@ -20,6 +20,9 @@ std::unique_ptr<Ledger> MakeLedger(std::vector<Range> ranges, LedgerOptions opti
   return std::make_unique<Ledger>(std::make_unique<RangeEnumerator>(std::move(splits)), options);
 }
 
+/// Long enough for another thread to do what it must not do; a right ledger passes however slow the machine is.
+constexpr std::chrono::milliseconds kMoment{20};
+
 AssignedSplit Take(Ledger* ledger) {
   auto offer = ledger->TryAssign();
   EXPECT_TRUE(offer.ok() && offer->kind == NextSplit::Kind::kSplit);
@@ -47,6 +50,29 @@ TEST(LedgerTest, AdvanceMovesThePositionAndPushesUnderOneLock) {
   auto snapshot = ledger->Snapshot([] {});
   EXPECT_EQ(snapshot.assigned[0].split.position, "2");
   EXPECT_EQ(snapshot.counts, batch);
+}
+
+TEST(LedgerTest, NothingMovesWhileABarrierIsPlacedOrABatchIsQueued) {
+  auto ledger = MakeLedger({{0, 4}});
+  auto held = Take(ledger.get());
+  std::future<arrow::Status> advance;
+  auto snapshot = ledger->Snapshot([&] {
+    advance = std::async(std::launch::async, [&] { return ledger->Advance(held.attempt, "1", {.rows = 1}, [] {}); });
+    EXPECT_EQ(advance.wait_for(kMoment), std::future_status::timeout);
+  });
+  EXPECT_EQ(snapshot.counts.rows, 0);
+  EXPECT_EQ(snapshot.assigned[0].split.position, "");
+  ASSERT_TRUE(advance.get().ok());
+
+  std::future<LedgerSnapshot> later;
+  ASSERT_TRUE(ledger
+                  ->Advance(held.attempt, "2", {.rows = 1},
+                            [&] {
+                              later = std::async(std::launch::async, [&] { return ledger->Snapshot([] {}); });
+                              EXPECT_EQ(later.wait_for(kMoment), std::future_status::timeout);
+                            })
+                  .ok());
+  EXPECT_EQ(later.get().assigned[0].split.position, "2");
 }
 
 TEST(LedgerTest, HandBackQueuesAtTheEnqueuedPositionAtTheEndAndVoidsTheAttempt) {
@@ -119,6 +145,7 @@ TEST(LedgerTest, AnIdleReaderIsWokenByHandBackCutAndEnd) {
     auto ledger = MakeLedger({{0, 4}});
     auto held = Take(ledger.get());
     auto idle = std::async(std::launch::async, [&] { return ledger->Assign({}); });
+    ASSERT_EQ(idle.wait_for(kMoment), std::future_status::timeout);
     ASSERT_TRUE(test.transition(ledger.get(), held.attempt).ok());
     ASSERT_EQ(idle.wait_for(std::chrono::seconds{10}), std::future_status::ready);
     auto assigned = idle.get();
