@@ -227,4 +227,4 @@ def assert_manifest_is_true(directory):
         assert len(content) == entry["bytes"]
         assert hashlib.sha256(content).hexdigest() == entry["sha256"]
         assert pq.ParquetFile(directory / entry["name"]).metadata.num_rows == entry["rows"]
-    assert sum(entry["rows"] for entry in listed["files"]) == listed["rows"]
+    assert sum(entry["rows"] for entry in listed["files"]) == listed["total_rows"]

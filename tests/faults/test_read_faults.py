@@ -137,7 +137,8 @@ def error_of(headrace, server, target, *more, **how):
     assert not (target / "_headrace_manifest.json").exists()
     leftovers = list(target.iterdir()) if target.exists() else []
     assert leftovers == [], "a failed copy without a checkpoint leaves nothing behind"
-    return err, json.loads(out)["error"]
+    error = json.loads(out)["error"]
+    return error["message"], error
 
 
 @pytest.mark.parametrize("method,code", [("ReadRows", "RESOURCE_EXHAUSTED"), ("ReadRows", "PERMISSION_DENIED"), ("ReadRows", "FAILED_PRECONDITION"),

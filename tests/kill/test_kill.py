@@ -4,6 +4,7 @@ The program dies by SIGKILL: at random moments (from outside) and at every named
 """
 
 import os
+import pathlib
 import random
 import re
 import resource
@@ -53,15 +54,18 @@ def assert_nothing_covered_was_sent_again(server, positions):
 
 
 def positions_in(job, into):
-    """Adds to `into` the row at which the newest checkpoint says each stream goes on."""
+    """Adds to `into` the row at which the newest checkpoint says each stream goes on. A stream in nobody's hands is still to be read from its start
+    (or finished: then reading it again would double its rows, which the comparison of the rows finds)."""
     state = checkpoints.newest(job)
-    if state is None or not state.planned:
-        return
-    for held in state.ledger.assigned:
+    held_streams = set()
+    for held in state.ledger.assigned if state is not None else ():
         name = held.split.source_descriptor.decode("latin-1")
         index = int(re.search(r"/streams/(\d+)", name).group(1))
         position = held.split.position.decode("latin-1")
         into.setdefault(index, set()).add(int(position.split("@")[0]) if position else 0)
+        held_streams.add(index)
+    for index in set(range(STREAMS)) - held_streams:
+        into.setdefault(index, set()).add(0)
 
 
 def finish(headrace, server, table, target, job, positions, *resume_arguments):
@@ -69,7 +73,7 @@ def finish(headrace, server, table, target, job, positions, *resume_arguments):
     out, err = run_headrace(headrace, "resume", job, *resume_arguments)
     assert_same_rows(read_result(target), table)
     assert_manifest_is_true(target)
-    assert manifest(target)["rows"] == ROWS
+    assert manifest(target)["total_rows"] == ROWS
     # A job that is done says so and does nothing.
     before = sorted(os.listdir(target))
     run_headrace(headrace, "resume", job)
@@ -82,12 +86,11 @@ BEFORE_THE_PLAN_IS_DURABLE = {"job.planned", "job.prepared"}
 OTHERS = [(), ("--readers", 1, "--writers", 1), ("--readers", 3, "--writers", 2), ("--readers", 2, "--writers", 5)]
 
 
-@pytest.mark.parametrize("step", FAIL_POINTS)
-@pytest.mark.parametrize("time_passed", [1, 2])
+PASSES = [(step, 1) for step in FAIL_POINTS] + [(step, 2) for step in FAIL_POINTS if not step.startswith(("job.", "finish."))]
+
+
+@pytest.mark.parametrize("step,time_passed", PASSES)
 def test_killed_at_every_named_step(headrace, server, table, tmp_path, step, time_passed):
-    once = step.startswith(("job.", "finish."))
-    if time_passed == 2 and once:
-        pytest.skip("a job passes this step once")
     target, job = tmp_path / "out", tmp_path / "job"
     # Slow enough for several checkpoints.
     arguments = copy_arguments(server, target, job, "--checkpoint-interval", "50ms", "--max-rows-per-second", "120000", "--readers", 2, "--writers", 2)
@@ -252,7 +255,7 @@ def test_a_full_disk_is_an_error_that_can_be_resumed(headrace, server, table, tm
     if full == "state":
         # The first checkpoints fit; then something else fills the disk.
         process = start_headrace(headrace, *copy_arguments(server, target, job, "--checkpoint-interval", "30ms", "--max-rows-per-second", "30000"))
-        wait_until(lambda: process.poll() is not None or (checkpoints.newest_file(job) or job).name >= "chk-0000000003", 60, "the third checkpoint")
+        wait_until(lambda: process.poll() is not None or (checkpoints.newest_file(job) or pathlib.Path()).name >= "chk-0000000003", 60, "the third checkpoint")
         filler = small_disk / "filler"
         with open(filler, "wb", buffering=0) as out:
             try:
