@@ -81,12 +81,15 @@ def finish(headrace, server, table, target, job, positions, *resume_arguments):
     return out, err
 
 
-# In which of the steps a second session is right: the process died between the service's answer and the first state that could name it.
-BEFORE_THE_PLAN_IS_DURABLE = {"job.planned", "job.prepared"}
+# In which of the steps (and passes) a second session is right: the process died between the service's answer and the first state that could name it.
+# The first state written is checkpoint 0 (configured), the second checkpoint 1 (planned and prepared).
+BEFORE_THE_PLAN_IS_DURABLE = {("job.planned", 1), ("job.prepared", 1), ("checkpoint.temp_written", 2)}
+NOTHING_IS_DURABLE = {("checkpoint.temp_written", 1)}
 OTHERS = [(), ("--readers", 1, "--writers", 1), ("--readers", 3, "--writers", 2), ("--readers", 2, "--writers", 5)]
 
 
-PASSES = [(step, 1) for step in FAIL_POINTS] + [(step, 2) for step in FAIL_POINTS if not step.startswith(("job.", "finish."))]
+PASSES = [(step, 1) for step in FAIL_POINTS]
+PASSES += [(step, time) for step in FAIL_POINTS if not step.startswith(("job.", "finish.")) for time in (2, 4)]
 
 
 @pytest.mark.parametrize("step,time_passed", PASSES)
@@ -99,10 +102,15 @@ def test_killed_at_every_named_step(headrace, server, table, tmp_path, step, tim
     assert process.returncode == -signal.SIGKILL, f"the step was not reached: {process.returncode}\n{err}"
 
     positions = {}
+    if (step, time_passed) in NOTHING_IS_DURABLE:
+        _, err = run_headrace(headrace, "resume", job, code=1)
+        assert "no checkpoint" in err
+        run_headrace(headrace, *arguments)  # the same command again is all there is to do
     index = FAIL_POINTS.index(step)
     finish(headrace, server, table, target, job, positions, *OTHERS[index % len(OTHERS)])
-    assert server.counters()["sessions_created"] == (2 if step in BEFORE_THE_PLAN_IS_DURABLE else 1)
-    if step not in BEFORE_THE_PLAN_IS_DURABLE:
+    planned_twice = (step, time_passed) in BEFORE_THE_PLAN_IS_DURABLE
+    assert server.counters()["sessions_created"] == (2 if planned_twice else 1)
+    if not planned_twice:
         assert_nothing_covered_was_sent_again(server, positions)
 
 

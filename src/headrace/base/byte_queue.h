@@ -1,7 +1,7 @@
 // A queue bounded by bytes, for handing work from one thread to another.
 //
-// Room is taken first (Reserve, which may wait) and filled later (PushReserved, which never waits), so that a caller can fill it under a lock
-// of its own. An item larger than the whole queue is let in when the queue is empty. Any number of producers and consumers.
+// Room is taken first (Reserve, which may wait) and filled later (PushReserved, which never waits), so that a caller can fill it under a
+// lock of its own. An item larger than the whole queue is let in when the queue is empty. Any number of producers and consumers.
 #pragma once
 
 #include <condition_variable>

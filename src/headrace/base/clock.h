@@ -21,7 +21,8 @@ class Clock {
   virtual ~Clock() = default;
   virtual SystemTime Now() const = 0;
   virtual MonotonicTime Monotonic() const = 0;
-  /// Waits once on `wake` until it is notified, `deadline` passes, or spuriously. The caller holds `lock` and tests its condition in a loop.
+  /// Waits once on `wake` until it is notified, `deadline` passes, or spuriously. The caller holds `lock` and tests its condition in a
+  /// loop.
   virtual void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable_any& wake, MonotonicTime deadline) = 0;
   /// Sleeps for `duration`; false when `stop` was requested first.
   bool SleepFor(Duration duration, const std::stop_token& stop);

@@ -28,9 +28,10 @@ class ErrorDetail final : public arrow::StatusDetail {
 };
 
 constexpr std::array<std::string_view, 17> kNames = {
-    "OK",           "CANCELLED",        "UNKNOWN",       "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",   "NOT_FOUND", "ALREADY_EXISTS",
-    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL",
-    "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"};
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
 
 arrow::StatusCode ArrowCode(Code code) {
   switch (code) {

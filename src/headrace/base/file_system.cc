@@ -221,7 +221,8 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return fmt::format("{}{}{}", directory, directory.back() == '/' ? "" : "/", name);
 }
 
-arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace, void (*after_temp)()) {
+arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace,
+                                  void (*after_temp)()) {
   std::string directory = DirectoryOf(path);
   std::string temp = JoinPath(directory, "." + BaseNameOf(path) + ".tmp");
   ARROW_RETURN_NOT_OK(files->Remove(temp));

@@ -1,7 +1,7 @@
 // The seam to files: everything that Headrace persists or writes goes through a FileSystem, so that tests can fill a disk or lose a write.
 //
-// LocalFileSystem is the real one. All functions may be called from any thread; a WritableFile belongs to one thread at a time. Errors carry the
-// path and the operating system's text; "no space left" has the code RESOURCE_EXHAUSTED and the reason DISK_FULL.
+// LocalFileSystem is the real one. All functions may be called from any thread; a WritableFile belongs to one thread at a time. Errors
+// carry the path and the operating system's text; "no space left" has the code RESOURCE_EXHAUSTED and the reason DISK_FULL.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ std::string DirectoryOf(std::string_view path);
 std::string BaseNameOf(std::string_view path);
 std::string JoinPath(std::string_view directory, std::string_view name);
 
-/// Writes `content` to `path` so that a reader sees all of it or the old state: temporary name in the same directory, fsync, rename, fsync of the directory.
-/// `after_temp`, when given, is called between the write and the rename (a fail point).
+/// Writes `content` to `path` so that a reader sees all of it or the old state: temporary name in the same directory, fsync, rename, fsync
+/// of the directory. `after_temp`, when given, is called between the write and the rename (a fail point).
 arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace,
                                   void (*after_temp)() = nullptr);
 

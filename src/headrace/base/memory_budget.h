@@ -22,7 +22,8 @@ class MemoryBudget;
 class MemoryReservation {
  public:
   MemoryReservation() = default;
-  MemoryReservation(MemoryReservation&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryReservation(MemoryReservation&& other) noexcept
+      : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   MemoryReservation& operator=(MemoryReservation&& other) noexcept {
     if (this != &other) {
       Release();
@@ -71,8 +72,8 @@ class MemoryBudget {
   std::condition_variable_any changed_;
   int64_t used_ = 0;
   int64_t peak_ = 0;
-  uint64_t next_ticket_ = 0;   // of the next caller
-  uint64_t serving_ = 0;       // whose turn it is; abandoned tickets are skipped
+  uint64_t next_ticket_ = 0;  // of the next caller
+  uint64_t serving_ = 0;      // whose turn it is; abandoned tickets are skipped
   std::vector<uint64_t> abandoned_;
 };
 
