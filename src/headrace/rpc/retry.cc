@@ -71,7 +71,8 @@ constexpr Rule kReadRowsRules[] = {
     {Code::kInternal, When::kTransportText, FaultKind::kTransport},
     {Code::kUnknown, When::kTransportText, FaultKind::kTransport},
     {Code::kAborted, When::kTransportText, FaultKind::kTransport},
-    {Code::kCancelled, When::kTransportText, FaultKind::kTransport},
+    // A call that we cancelled is never classified: this is a proxy or a dying server that reset the stream, whatever its words.
+    {Code::kCancelled, When::kAlways, FaultKind::kTransport},
     {Code::kUnauthenticated, When::kTokenText, FaultKind::kTransport},
     {Code::kResourceExhausted, When::kServerDelay, FaultKind::kServerDelay},
 };
@@ -80,6 +81,7 @@ constexpr Rule kCreateReadSessionRules[] = {
     {Code::kUnavailable, When::kServerDelay, FaultKind::kServerDelay}, {Code::kUnavailable, When::kTokenText, FaultKind::kUnavailable},
     {Code::kUnavailable, When::kTransportText, FaultKind::kTransport}, {Code::kUnavailable, When::kAlways, FaultKind::kUnavailable},
     {Code::kDeadlineExceeded, When::kAlways, FaultKind::kUnavailable}, {Code::kInternal, When::kTransportText, FaultKind::kTransport},
+    {Code::kCancelled, When::kAlways, FaultKind::kTransport},
 };
 
 bool Matches(const Rule& rule, const RpcFailure& failure) {

@@ -30,10 +30,11 @@ enum class FaultKind {
   kServerDelay,  // after the delay that the server named
 };
 
-/// ReadRows: UNAVAILABLE; faults of the transport that show as INTERNAL, UNKNOWN, ABORTED, CANCELLED or UNAVAILABLE and are known by their
-/// text; a stalled stream; a failed token refresh; RESOURCE_EXHAUSTED only with the server's delay.
+/// ReadRows: UNAVAILABLE; faults of the transport that show as INTERNAL, UNKNOWN, ABORTED or UNAVAILABLE and are known by their text;
+/// CANCELLED, which must not be asked about for a call that the caller cancelled; a stalled stream; a failed token refresh;
+/// RESOURCE_EXHAUSTED only with the server's delay.
 FaultKind ClassifyReadRows(const RpcFailure& failure);
-/// CreateReadSession: UNAVAILABLE, DEADLINE_EXCEEDED, INTERNAL faults of the transport.
+/// CreateReadSession: UNAVAILABLE, DEADLINE_EXCEEDED, faults of the transport that show as INTERNAL or CANCELLED.
 FaultKind ClassifyCreateReadSession(const RpcFailure& failure);
 
 /// True for the texts by which gRPC and its peers report a broken connection or stream.

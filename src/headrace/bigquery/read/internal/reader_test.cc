@@ -176,11 +176,12 @@ TEST(StreamReader, TransportFaultsAreReopenedAtOnceTheFirstTimeInARow) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.after_messages = 3, .code = Code::kInternal, .message = "Received RST_STREAM with error code 2"},
                       {.after_messages = 2, .code = Code::kUnknown, .message = "connection is draining"},
-                      {.after_messages = 1, .code = Code::kAborted, .message = "GOAWAY"}});
+                      {.after_messages = 1, .code = Code::kAborted, .message = "GOAWAY"},
+                      {.after_messages = 1, .code = Code::kCancelled, .message = "CANCELLED"}});
   Bench bench(server);
   auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
   EXPECT_EQ(all.ids, Range(0, kRows));
-  EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 300, 500, 600}));
+  EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 300, 500, 600, 700}));
   EXPECT_EQ(bench.clock.Monotonic(), Duration{0});
   EXPECT_EQ(bench.count("readRetries.INTERNAL"), 1);
 }
@@ -486,7 +487,7 @@ TEST(StreamReader, DeadlineOfACallIsTheAttemptLimitOrWhatIsLeftOfTheTotal) {
     Bench bench(server, c.options);
     EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
     EXPECT_GE(server.reads().at(0).deadline_seconds, c.least);
-    EXPECT_LE(server.reads().at(0).deadline_seconds, c.most);
+    EXPECT_LE(server.reads().at(0).deadline_seconds, c.most * 1.02);  // gRPC rounds long deadlines up on the wire
   }
 }
 
