@@ -1,5 +1,6 @@
 #include "headrace/bigquery/read/internal/decoder.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -23,17 +24,29 @@ arrow::Status BadRows(std::string_view why) {
                    fmt::format("the Arrow rows of a response cannot be decoded: {}", why));
 }
 
+/// What the decoding thread may still allocate. Of the thread and not of a pool, because buffers outlive any decoder and their pool must
+/// outlive them.
+thread_local int64_t allowance = std::numeric_limits<int64_t>::max();
+
+class Allowance {
+ public:
+  explicit Allowance(int64_t bytes) { allowance = bytes; }
+  ~Allowance() { allowance = std::numeric_limits<int64_t>::max(); }
+  Allowance(const Allowance&) = delete;
+  Allowance& operator=(const Allowance&) = delete;
+};
+
 class LimitedPool final : public arrow::MemoryPool {
  public:
   using arrow::MemoryPool::Allocate;
   using arrow::MemoryPool::Free;
   using arrow::MemoryPool::Reallocate;
   arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
-    ARROW_RETURN_NOT_OK(Check(size));
+    ARROW_RETURN_NOT_OK(Check(size, size));
     return pool_->Allocate(size, alignment, out);
   }
   arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment, uint8_t** pointer) override {
-    ARROW_RETURN_NOT_OK(Check(new_size));
+    ARROW_RETURN_NOT_OK(Check(new_size, std::max<int64_t>(new_size - old_size, 0)));
     return pool_->Reallocate(old_size, new_size, alignment, pointer);
   }
   void Free(uint8_t* buffer, int64_t size, int64_t alignment) override { pool_->Free(buffer, size, alignment); }
@@ -44,9 +57,13 @@ class LimitedPool final : public arrow::MemoryPool {
   std::string backend_name() const override { return pool_->backend_name(); }
 
  private:
-  static arrow::Status Check(int64_t size) {
-    if (size >= 0 && size <= kLargestBuffer) return arrow::Status::OK();
-    return arrow::Status::OutOfMemory("a response claims a buffer of ", size, " bytes; no buffer may have more than 2 GiB");
+  static arrow::Status Check(int64_t size, int64_t added) {
+    if (size < 0 || size > kLargestBuffer) {
+      return arrow::Status::OutOfMemory("a response claims a buffer of ", size, " bytes; no buffer may have more than 2 GiB");
+    }
+    if (added > allowance) return arrow::Status::OutOfMemory("a response claims more bytes of rows than any response may have");
+    allowance -= added;
+    return arrow::Status::OK();
   }
   arrow::MemoryPool* const pool_ = arrow::default_memory_pool();
 };
@@ -141,8 +158,9 @@ arrow::MemoryPool* ArrowDecoder::Pool() {
 }
 
 arrow::Result<std::unique_ptr<ArrowDecoder>> ArrowDecoder::Make(std::shared_ptr<arrow::Schema> result,
-                                                                const std::vector<uint32_t>& result_columns) {
+                                                                const std::vector<uint32_t>& result_columns, int64_t most_decoded_bytes) {
   std::unique_ptr<ArrowDecoder> decoder(new ArrowDecoder);
+  decoder->most_decoded_bytes_ = most_decoded_bytes;
   decoder->result_ = std::move(result);
   if (result_columns.empty()) {
     decoder->wire_ = decoder->result_;
@@ -176,9 +194,15 @@ arrow::Status ArrowDecoder::SetWireSchema(std::string_view bytes) {
 
 arrow::Status ArrowDecoder::DecodeInto(const std::shared_ptr<arrow::Buffer>& bytes, arrow::RecordBatchVector* batches) {
   arrow::io::BufferReader input(bytes);
-  ARROW_ASSIGN_OR_RAISE(const auto first, arrow::ipc::ReadMessage(&input, Pool()));
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ipc::Message> first, arrow::ipc::ReadMessage(&input, Pool()));
   if (first == nullptr || first->type() != arrow::ipc::MessageType::SCHEMA) {
-    ARROW_RETURN_NOT_OK(decoder_->Consume(bytes));
+    // Whole messages only: a decoder left inside one would take the next response for its rest, and after an end marker for nothing.
+    int64_t whole = 0;
+    for (auto message = first; message != nullptr;) {
+      ARROW_ASSIGN_OR_RAISE(whole, input.Tell());
+      ARROW_ASSIGN_OR_RAISE(message, arrow::ipc::ReadMessage(&input, Pool()));
+    }
+    ARROW_RETURN_NOT_OK(decoder_->Consume(arrow::SliceBuffer(bytes, 0, whole)));
     *batches = std::exchange(listener_->batches, {});
     return arrow::Status::OK();
   }
@@ -192,6 +216,7 @@ arrow::Status ArrowDecoder::DecodeInto(const std::shared_ptr<arrow::Buffer>& byt
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const std::shared_ptr<arrow::Buffer>& bytes) {
+  const Allowance limit(most_decoded_bytes_);
   arrow::RecordBatchVector batches;
   if (const auto status = DecodeInto(bytes, &batches); !status.ok()) return BadRows(status.message());
   for (const auto& batch : batches) ARROW_RETURN_NOT_OK(ValidateUntrusted(*batch));

@@ -17,9 +17,14 @@ namespace headrace::bigquery {
 
 class ArrowDecoder {
  public:
+  /// Of all buffers that are made of one response: sixteen times the largest responses (128 MiB, fact R10). A few compressed bytes may
+  /// claim, and become, any size.
+  static constexpr int64_t kMostDecodedBytes = int64_t{2} << 30;
+
   /// `result` is the schema handed out; `result_columns` says for each column of the wire its place in `result` (empty = the same order).
   static arrow::Result<std::unique_ptr<ArrowDecoder>> Make(std::shared_ptr<arrow::Schema> result,
-                                                           const std::vector<uint32_t>& result_columns);
+                                                           const std::vector<uint32_t>& result_columns,
+                                                           int64_t most_decoded_bytes = kMostDecodedBytes);
 
   /// The schema that a response carried (the first of each call may); an error when it is not the session's.
   arrow::Status SetWireSchema(std::string_view bytes);
@@ -28,7 +33,8 @@ class ArrowDecoder {
   /// Whole IPC streams were seen instead of bare messages.
   bool saw_full_stream() const { return saw_full_stream_; }
 
-  /// Allocates for decoding; refuses a single buffer above 2 GiB, which no response holds and a forged length may claim. Never destroyed.
+  /// Allocates for decoding; refuses a single buffer above 2 GiB, which no response holds and a forged length may claim, and inside Decode
+  /// what goes beyond `most_decoded_bytes`. Never destroyed.
   static arrow::MemoryPool* Pool();
 
  private:
@@ -42,6 +48,7 @@ class ArrowDecoder {
   std::vector<int> wire_columns_;  // for each column of the result: its place on the wire; empty = the same
   std::shared_ptr<Listener> listener_;
   std::unique_ptr<arrow::ipc::StreamDecoder> decoder_;
+  int64_t most_decoded_bytes_ = kMostDecodedBytes;
   bool saw_full_stream_ = false;
 };
 

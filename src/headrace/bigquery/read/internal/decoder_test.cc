@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include <arrow/array.h>
+#include <arrow/buffer.h>
 #include <arrow/builder.h>
 #include <arrow/ipc/writer.h>
+#include <arrow/util/compression.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,6 +121,42 @@ TEST(ValidateUntrusted, DictionaryIndices) {
     auto array = std::make_shared<arrow::DictionaryArray>(arrow::dictionary(arrow::int8(), arrow::utf8()), *indices.Finish(), values);
     auto rows = arrow::RecordBatch::Make(arrow::schema({arrow::field("d", array->type())}), 1, {array});
     EXPECT_EQ(ValidateUntrusted(*rows).ok(), index == 0);
+  }
+}
+
+// A few bytes that decompress into many: the sum of a response is bounded, not only each buffer.
+TEST(ArrowDecoder, AllBuffersOfAResponseTogetherAreBounded) {
+  constexpr int64_t kColumns = 8;
+  constexpr int64_t kColumnBytes = int64_t{1} << 20;
+  auto zeros = std::make_shared<arrow::Int64Array>(kColumnBytes / 8, *arrow::AllocateBuffer(kColumnBytes));
+  std::memset(zeros->data()->buffers[1]->mutable_data(), 0, kColumnBytes);
+  std::vector<std::shared_ptr<arrow::Field>> fields;
+  for (int64_t i = 0; i < kColumns; ++i) fields.push_back(arrow::field("c" + std::to_string(i), arrow::int64()));
+  auto rows = arrow::RecordBatch::Make(arrow::schema(fields), zeros->length(), arrow::ArrayVector(kColumns, zeros));
+  for (const auto codec : {arrow::Compression::LZ4_FRAME, arrow::Compression::ZSTD}) {
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    options.codec = *arrow::util::Codec::Create(codec);
+    const auto bytes = *arrow::ipc::SerializeRecordBatch(*rows, options);
+    ASSERT_LT(bytes->size(), kColumnBytes / 8);
+    auto small = *ArrowDecoder::Make(rows->schema(), {}, kColumns * kColumnBytes / 2);
+    const auto refused = small->Decode(bytes);
+    EXPECT_THAT(refused.status().message(), HasSubstr("more bytes of rows"));
+    // What was spent on one response is no debt of the next, nor of another decoder on this thread.
+    auto large = *ArrowDecoder::Make(rows->schema(), {}, kColumns * kColumnBytes + 4096);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(large->Decode(bytes).ok());
+  }
+}
+
+TEST(ArrowDecoder, SeveralBatchesAndDictionariesInOneResponse) {
+  const auto rows = Nested();
+  const auto one = Bytes(*rows)->ToString();
+  auto decoder = *ArrowDecoder::Make(rows->schema(), {});
+  for (int i = 0; i < 2; ++i) {
+    auto decoded = decoder->Decode(arrow::Buffer::FromString(one + one + one));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ((*decoded)->num_rows(), 60);
+    EXPECT_TRUE((*decoded)->Slice(20, 20)->Equals(*rows));
+    EXPECT_FALSE(decoder->Decode(arrow::Buffer::FromString(one + one.substr(0, one.size() - 8))).ok()) << "the second is cut";
   }
 }
 
