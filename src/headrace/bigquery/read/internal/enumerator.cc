@@ -1,5 +1,7 @@
 #include "headrace/bigquery/read/internal/enumerator.h"
 
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -54,6 +56,27 @@ arrow::Status StreamEnumerator::Start() {
   return Plan(session);
 }
 
+arrow::Status StreamEnumerator::CheckStreams(const Session& session) const {
+  std::set<std::string_view> names;
+  for (const std::string& name : session.streams) {
+    if (name.empty() || !names.insert(name).second) {
+      return MakeError(
+          {.code = Code::kInternal, .service = "BigQuery Storage Read", .method = "CreateReadSession", .resource = session.name},
+          fmt::format("the read session {} of {} names the stream \"{}\" twice or without a name: its rows would be doubled", session.name,
+                      table_.ToString(), name));
+    }
+  }
+  if (session.streams.empty() && session.estimated_rows > 0) {
+    context_.logger->Log(
+        LogLevel::kWarning,
+        fmt::format(
+            "the read session {} of {} has no streams although the service estimates {} rows: the result is empty{}", session.name,
+            table_.ToString(), session.estimated_rows,
+            options_->row_restriction.empty() ? "; compare it with the table" : ", which is right if no row meets row_restriction"));
+  }
+  return arrow::Status::OK();
+}
+
 arrow::Status StreamEnumerator::Plan(const Session& session) {
   ARROW_ASSIGN_OR_RAISE(const auto wire, ReadSchemaBytes(session.schema));
   ARROW_ASSIGN_OR_RAISE(state_.wire_columns, ResultColumns(*wire, options_->selected_fields));
@@ -68,6 +91,7 @@ arrow::Status StreamEnumerator::Plan(const Session& session) {
   if (!IsIdentity(state_.wire_columns)) {
     ARROW_ASSIGN_OR_RAISE(stream.result_columns, InvertColumns(state_.wire_columns));
   }
+  ARROW_RETURN_NOT_OK(CheckStreams(session));
   const double bytes = session.estimated_bytes < 0 || session.streams.empty()
                            ? -1
                            : static_cast<double>(session.estimated_bytes) / static_cast<double>(session.streams.size());

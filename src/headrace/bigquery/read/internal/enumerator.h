@@ -41,6 +41,8 @@ class StreamEnumerator final : public SplitEnumerator {
   /// The result's schema from the session's, with the order of columns in state_.
   arrow::Status SetSchema();
   arrow::Status Plan(const Session& session);
+  /// Refuses streams that would double rows; warns when there are none although there should be.
+  arrow::Status CheckStreams(const Session& session) const;
 
   const PoolMaker pool_;
   const std::shared_ptr<const SourceOptions> options_;

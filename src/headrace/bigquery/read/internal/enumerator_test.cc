@@ -32,9 +32,12 @@ ServedTable Streams(int count, std::shared_ptr<arrow::Schema> schema = WireSchem
 class WarningCounter final : public Logger {
  public:
   void Log(LogLevel level, std::string_view message) override {
-    if (level == LogLevel::kWarning && message.find("expired") != std::string_view::npos) ++expired;
+    if (level != LogLevel::kWarning) return;
+    if (message.find("expired") != std::string_view::npos) ++expired;
+    if (message.find("no streams although") != std::string_view::npos) ++no_streams;
   }
   std::atomic<int> expired{0};
+  std::atomic<int> no_streams{0};
 };
 
 struct Bench {
@@ -103,6 +106,31 @@ TEST(StreamEnumerator, ZeroStreamsStillGiveTheSchema) {
   ASSERT_TRUE(enumerator->Start().ok());
   EXPECT_EQ(enumerator->Next()->kind, NextSplit::Kind::kNoneEver);
   EXPECT_TRUE(bench.Restore(enumerator->Snapshot())->schema()->Equals(*WireSchema()));
+}
+
+// Facts 6.1: a job over a table with rows must not end without any in silence.
+TEST(StreamEnumerator, NoStreamsOfATableWithRowsWarn) {
+  for (const int64_t rows : {0, 5}) {
+    auto table = Streams(0);
+    table.estimated_rows = rows;
+    ScriptedServer server(table);
+    Bench bench(server);
+    auto enumerator = bench.New();
+    ASSERT_TRUE(enumerator->Start().ok());
+    EXPECT_EQ(bench.logger.no_streams, rows > 0 ? 1 : 0);
+    ASSERT_TRUE(bench.Restore(enumerator->Snapshot())->Start().ok());
+    EXPECT_EQ(bench.logger.no_streams, rows > 0 ? 1 : 0);
+  }
+}
+
+TEST(StreamEnumerator, AStreamNamedTwiceIsRefused) {
+  auto table = Streams(2);
+  table.one_stream_name = true;
+  ScriptedServer server(table);
+  Bench bench(server);
+  const auto status = bench.New()->Start();
+  EXPECT_EQ(CodeOf(status), Code::kInternal);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("streams/0"), HasSubstr("twice")));
 }
 
 // Spec 14: a restored plan is never made again, also with an empty queue; an unplanned one is.

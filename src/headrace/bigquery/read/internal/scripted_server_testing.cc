@@ -71,9 +71,10 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       session->mutable_arrow_schema()->set_serialized_schema(ToText(*arrow::ipc::SerializeSchema(*table.schema)));
     }
     for (size_t i = 0; i < table.streams.size(); ++i) {
-      session->add_streams()->set_name(fmt::format("{}/streams/{}", kSession, i));
+      session->add_streams()->set_name(fmt::format("{}/streams/{}", kSession, table.one_stream_name ? 0 : i));
       session->set_estimated_row_count(session->estimated_row_count() + table.streams[i]->num_rows());
     }
+    if (table.estimated_rows >= 0) session->set_estimated_row_count(table.estimated_rows);
     session->set_estimated_total_bytes_scanned(1000);
     return grpc::Status::OK;
   }
@@ -130,10 +131,11 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     api::ReadRowsResponse response;
     auto options = arrow::ipc::IpcWriteOptions::Defaults();
     if (table.codec != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(table.codec);
-    response.mutable_arrow_record_batch()->set_serialized_record_batch(Serialize(rows, options));
+    response.mutable_arrow_record_batch()->set_serialized_record_batch(Serialize(rows, options) + table.behind_rows);
     response.set_row_count(end - begin);
     if (table.report_progress) {
-      response.mutable_stats()->mutable_progress()->set_at_response_start(static_cast<double>(begin) / static_cast<double>(all));
+      if (!table.progress_end_only)
+        response.mutable_stats()->mutable_progress()->set_at_response_start(static_cast<double>(begin) / static_cast<double>(all));
       response.mutable_stats()->mutable_progress()->set_at_response_end(static_cast<double>(end) / static_cast<double>(all));
     }
     response.mutable_throttle_state()->set_throttle_percent(table.throttle_percent);

@@ -35,10 +35,14 @@ struct ServedTable {
   bool full_ipc_streams = false;  // fact U48
   bool schema_in_first = false;   // of each call, as the service does
   bool report_progress = true;
-  bool empty_messages = false;  // one without rows before each
+  bool progress_end_only = false;  // the start of each response stays 0
+  std::string behind_rows{};       // bytes behind the IPC message of each response
+  bool empty_messages = false;     // one without rows before each
   int32_t throttle_percent = 0;
   int64_t expire_seconds = 0;  // of the session, since 1970; 0 = not told
   bool avro_session = false;
+  int64_t estimated_rows = -1;   // that the session says; -1 = those there are
+  bool one_stream_name = false;  // every stream has the name of the first
 };
 
 class ScriptedServer {
