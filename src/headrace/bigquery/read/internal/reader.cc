@@ -82,6 +82,7 @@ arrow::Result<bool> StreamReader::Load() {
   }
   response_start_ = std::max(message.progress_start, fraction_before_);
   response_end_ = std::max(message.progress_end, response_start_);
+  fractions_rise_ = received->fractions_rise;
   if (count == 0) {
     fraction_before_ = response_end_;
     SetFraction(response_end_);
@@ -117,7 +118,8 @@ arrow::Result<Batch> StreamReader::Slice() {
   SetFraction(response_start_ + (response_end_ - response_start_) * share);
   // Inside a response the service may go on from the response's own start.
   fraction_before_ = last ? response_end_ : response_start_;
-  last_position_ = StreamPosition{.rows = delivered_, .fraction = fraction_before_}.ToString();
+  last_position_ = StreamPosition{.rows = delivered_, .fraction = fractions_rise_ ? fraction_before_ : 0}.ToString();
+  last_start_ = fractions_rise_ ? response_start_ : 0;
   batch.position = last_position_;
   if (last || delivered_ >= end_row_) {
     rows_.reset();
@@ -134,7 +136,7 @@ arrow::Result<std::string> StreamReader::PositionAt(const Batch& batch, int64_t 
   if (position.rows < count) return arrow::Status::Invalid("the batch is not of this reader");
   position.rows -= count - row;
   // Only of the latest batch is it known where its response began.
-  position.fraction = batch.position == last_position_ ? response_start_ : 0;
+  position.fraction = batch.position == last_position_ ? last_start_ : 0;
   return position.ToString();
 }
 

@@ -50,7 +50,9 @@ class StreamReader final : public SplitReader {
   double response_end_ = 0;
   int64_t wire_bytes_ = 0;
   MemoryReservation memory_;
-  std::string last_position_;
+  std::string last_position_;   // of the latest batch
+  double last_start_ = 0;       // and where the response that it came from began
+  bool fractions_rise_ = true;  // else positions carry none
   bool told_full_stream_ = false;
 
   mutable std::mutex progress_mutex_;

@@ -563,5 +563,77 @@ TEST(StreamReader, HoldsNoMoreThanTheBudgetAndGivesAllBack) {
   }
 }
 
+// Messages without rows may come first; they must not use up the look at where the stream went on.
+TEST(StreamReader, OffsetsIgnoredBehindAnEmptyMessageAreRefusedToo) {
+  auto table = OneStream();
+  table.ignore_offsets = true;
+  table.empty_messages = true;
+  ScriptedServer server(table);
+  server.ScriptReads({{.after_messages = 3}});
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_EQ(all.ids, Range(0, 300));
+  ASSERT_FALSE(all.status.ok());
+  EXPECT_EQ(GetErrorInfo(all.status)->reason, "OFFSET_IGNORED");
+}
+
+// A server whose fractions say only where a response ends cannot be told from one that began anew: the offset is taken as honoured.
+TEST(StreamReader, FractionsThatFallByThemselvesProveNothing) {
+  for (const int after : {2, 5, 9}) {
+    auto table = OneStream();
+    table.progress_end_only = true;
+    ScriptedServer server(table);
+    server.ScriptReads({{.after_messages = after}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows));
+    // Nor in another process, which knows only the position.
+    for (const size_t batch : {size_t{1}, size_t{4}, all.positions.size() - 1}) {
+      auto resumed = Drain(bench.Open(MakeRows(0)->schema(), all.positions[batch]).get());
+      EXPECT_TRUE(resumed.status.ok()) << resumed.status;
+      EXPECT_EQ(resumed.ids, Range(static_cast<int64_t>(batch + 1) * 100, kRows));
+    }
+  }
+}
+
+// A position inside a batch is asked for after the reader has gone on to messages without rows, and to the end.
+TEST(StreamReader, PositionAtARowIsTheSameAfterTheEnd) {
+  auto table = OneStream(200);
+  table.empty_messages = true;
+  ScriptedServer server(table);
+  Bench bench(server);
+  auto reader = bench.Open(MakeRows(0)->schema());
+  auto first = std::get<Batch>(*reader->Next());
+  auto second = std::get<Batch>(*reader->Next());
+  const std::string at = *reader->PositionAt(second, 50);
+  EXPECT_EQ(at, "150@0.5");
+  EXPECT_TRUE(std::holds_alternative<End>(*reader->Next()));
+  EXPECT_EQ(*reader->PositionAt(second, 50), at);
+  EXPECT_EQ(*reader->PositionAt(first, 50), "50");
+}
+
+// Bytes behind the rows of one response are never taken for the beginning of the next.
+TEST(StreamReader, WhatStandsBehindTheRowsOfAResponse) {
+  const std::string end_marker("\xFF\xFF\xFF\xFF\0\0\0\0", 8);
+  struct Case {
+    std::string behind;
+    bool good;
+  };
+  for (const Case& c : {Case{end_marker, true}, Case{std::string(8, '\0'), true}, Case{end_marker.substr(0, 4), false},
+                        Case{std::string("\xFF\xFF\xFF\xFF\x40\0\0\0", 8), false}, Case{"garbage!", false}}) {
+    auto table = OneStream();
+    table.behind_rows = c.behind;
+    ScriptedServer server(table);
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.status.ok(), c.good) << all.status;
+    EXPECT_EQ(all.ids, c.good ? Range(0, kRows) : std::vector<int64_t>{});
+    if (!c.good) {
+      EXPECT_EQ(CodeOf(all.status), Code::kDataLoss);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headrace::bigquery

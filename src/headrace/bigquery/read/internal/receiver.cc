@@ -100,6 +100,7 @@ rpc::ByteStream* Receiver::Open() {
   api::ReadRowsRequest request;
   request.set_read_stream(stream_.stream);
   if (received_ > 0) request.set_offset(received_);  // unset for 0 (spec 24)
+  offset_unproven_ = received_ > 0;
   auto call = rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
                                                        .request = request.SerializeAsString(),
                                                        .routing = rpc::RoutingParameter("read_stream", stream_.stream),
@@ -139,7 +140,7 @@ arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
 Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
   rpc::ByteStream* call = Open();
   if (call == nullptr) return Stopped{};
-  for (bool first = true;; first = false) {
+  while (true) {
     auto memory = ReserveForNext();
     if (!memory.ok()) return Stopped{};
     rpc::StreamEvent event = call->Read(Within(options_.idle_limit));
@@ -149,12 +150,12 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
       if (failure->stalled) call->MarkConnectionBroken();  // a new attempt on the same dead path would stall again (facts U65, U72)
       return std::move(*failure);
     }
-    auto accepted = Accept(std::get<rpc::ByteMessage>(event), *std::move(memory), first, retry);
+    auto accepted = Accept(std::get<rpc::ByteMessage>(event), *std::move(memory), retry);
     if (!accepted.ok()) return accepted;
   }
 }
 
-arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, bool first_of_call, rpc::RetryState* retry) {
+arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, rpc::RetryState* retry) {
   memory.Resize(bytes.size);
   largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
   auto parsed = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
@@ -163,11 +164,7 @@ arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation 
   ReadRowsMessage& message = *parsed;
   if (message.has_avro)
     return Unsupported("source_format", fmt::format("{}: the service answered with Avro rows, which are not supported", where));
-  // A server that ignores offsets begins anew at fraction 0. Half of what was seen is proof enough, and leaves room for a service that
-  // counts by block.
-  if (first_of_call && received_ > 0 && message.progress_end > 0 && message.progress_start < seen_fraction_ / 2) {
-    return OffsetIgnored(message.progress_start);
-  }
+  ARROW_RETURN_NOT_OK(CheckResumed(message));
   if (message.row_count > std::numeric_limits<int64_t>::max() - received_) return arrow::Status::CapacityError(where, ": too many rows");
   if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();
   seen_fraction_ = std::max(seen_fraction_, message.progress_end);
@@ -178,8 +175,20 @@ arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation 
   Count(context_.metrics, "bytesRead", message.rows == nullptr ? 0 : message.rows->size());
   std::lock_guard<std::mutex> guard(mutex_);
   queued_bytes_ += message.wire_bytes;
-  queue_.push_back({.message = std::move(message), .memory = std::move(memory)});
+  queue_.push_back({.message = std::move(message), .memory = std::move(memory), .fractions_rise = fractions_rise_});
   changed_.notify_all();
+  return arrow::Status::OK();
+}
+
+arrow::Status Receiver::CheckResumed(const ReadRowsMessage& message) {
+  // A server that ignores offsets begins anew at fraction 0. Half of what was seen is proof enough, and leaves room for a service that
+  // counts by block.
+  const bool falls = message.progress_end > 0 && message.progress_start < seen_fraction_ / 2;
+  // Messages without rows may come first and tell nothing: the check ends with the first rows.
+  if (falls && offset_unproven_ && fractions_rise_) return OffsetIgnored(message.progress_start);
+  // Within a call the offset is not in question: this server's fractions fall by themselves, so they prove nothing.
+  if (falls && !offset_unproven_) fractions_rise_ = false;
+  if (message.row_count > 0) offset_unproven_ = false;
   return arrow::Status::OK();
 }
 

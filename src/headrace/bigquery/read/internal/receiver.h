@@ -28,6 +28,7 @@ namespace headrace::bigquery {
 struct Received {
   ReadRowsMessage message{};
   MemoryReservation memory{};
+  bool fractions_rise = true;  // false: the server's fractions cannot tell where in the stream it is
 };
 
 class Receiver {
@@ -55,7 +56,9 @@ class Receiver {
   /// Reads one call to its end.
   Outcome ReceiveAll(rpc::RetryState* retry);
   /// Takes note of a message and queues it; an error is final.
-  arrow::Status Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, bool first_of_call, rpc::RetryState* retry);
+  arrow::Status Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, rpc::RetryState* retry);
+  /// An error when a reopened stream began anew instead of at the offset.
+  arrow::Status CheckResumed(const ReadRowsMessage& message);
   /// Waits before the next attempt; an error is final.
   arrow::Status WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryState* retry);
   /// Opens the stream at the rows received so far; null when cancelled.
@@ -75,9 +78,11 @@ class Receiver {
   std::stop_source stop_;
 
   // Of the receiving thread.
-  int64_t received_;            // rows: where the stream is reopened
-  double seen_fraction_;        // the furthest the service said it was
-  int64_t largest_recent_ = 0;  // bytes of a message
+  int64_t received_;              // rows: where the stream is reopened
+  double seen_fraction_;          // the furthest the service said it was
+  bool offset_unproven_ = false;  // reopened at an offset, and no row has come since
+  bool fractions_rise_ = true;    // no message began far before the end of the one before it
+  int64_t largest_recent_ = 0;    // bytes of a message
   MonotonicTime opened_at_{0};
 
   std::mutex mutex_;
