@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -74,6 +75,18 @@ TEST_F(FileSystemTest, DirectoriesAreMadeWithParentsAndListed) {
   EXPECT_TRUE(entries[2].is_directory);
   EXPECT_FALSE(files_->CreateDirectories(Path("x/a/c")).ok()) << "a file is in the way";
   EXPECT_FALSE(files_->Remove(Path("x")).ok()) << "not empty";
+}
+
+TEST_F(FileSystemTest, ALinkThatLeadsNowhereIsThere) {
+  ASSERT_TRUE(files_->CreateDirectories(Path("x")).ok());
+  ASSERT_EQ(symlink("nowhere", Path("x/link").c_str()), 0);
+  auto entry = files_->Stat(Path("x/link")).ValueOrDie();
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_FALSE(entry->is_directory);
+  EXPECT_EQ(files_->List(Path("x")).ValueOrDie().size(), 1U);
+  EXPECT_EQ(CodeOf(files_->ReadAll(Path("x/link"), 9).status()), Code::kNotFound);
+  EXPECT_TRUE(files_->Remove(Path("x/link")).ok());
+  EXPECT_FALSE(files_->Stat(Path("x/link")).ValueOrDie().has_value());
 }
 
 TEST_F(FileSystemTest, ALockIsHeldUntilItGoes) {
