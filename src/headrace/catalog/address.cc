@@ -55,6 +55,20 @@ bool LooksLikeTable(std::string_view text) {
   return dots == 2 && text.front() != '.';
 }
 
+/// An absolute path without "." and empty parts. ".." stays: behind a symbolic link it is not the part before it that it leads back to.
+std::string WithoutDots(std::string_view path) {
+  std::string text;
+  bool ends_open = false;  // in a slash, or in "." as its last part
+  while (!path.empty()) {
+    path.remove_prefix(path.front() == '/' ? 1 : 0);
+    std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(part.size());
+    ends_open = part.empty() || part == ".";
+    if (!ends_open) text += fmt::format("/{}", part);
+  }
+  return ends_open || text.empty() ? text + "/" : text;
+}
+
 }  // namespace
 
 arrow::Result<Address> ParseAddress(std::string_view text, AddressRole role) {
@@ -81,9 +95,10 @@ arrow::Result<Address> ParseAddress(std::string_view text, AddressRole role) {
 Address Absolute(const Address& address) {
   if (address.kind != AddressKind::kLocalPath) return address;
   std::error_code error;
-  std::filesystem::path path = std::filesystem::absolute(address.target, error).lexically_normal();
+  std::filesystem::path path = std::filesystem::absolute(address.target, error);
   if (error) return address;
-  return Address{AddressKind::kLocalPath, path.string(), path.string()};
+  std::string text = WithoutDots(path.string());
+  return Address{AddressKind::kLocalPath, text, text};
 }
 
 }  // namespace headrace::catalog

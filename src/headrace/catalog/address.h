@@ -23,7 +23,8 @@ struct Address {
 /// Only what can be read, written or described in this role is accepted; everything else is refused by name, with what works instead.
 arrow::Result<Address> ParseAddress(std::string_view text, AddressRole role);
 
-/// A local path in a form that means the same in another working directory; other addresses as they are. A trailing slash stays.
+/// A local path in a form that means the same in another working directory, without asking the file system; other addresses as they are. A
+/// trailing slash stays, and so does "..".
 Address Absolute(const Address& address);
 
 }  // namespace headrace::catalog

@@ -73,7 +73,21 @@ TEST(Address, WhatIsRefusedSaysWhatWorks) {
 
 TEST(Address, AbsoluteKeepsTheTrailingSlashAndOtherKinds) {
   EXPECT_THAT(Absolute({AddressKind::kLocalPath, "./out/", "./out/"}).target, ::testing::MatchesRegex("/.*[^.]/out/"));
-  EXPECT_EQ(Absolute({AddressKind::kLocalPath, "/a/b/../c.parquet", "/a/b/../c.parquet"}).target, "/a/c.parquet");
+  for (const auto& [given, absolute] : {
+           std::pair("/a/./b//c.parquet", "/a/b/c.parquet"),
+           // b may be a symbolic link, and then b/.. is not a: a resume would go on in another directory.
+           {"/a/b/../c.parquet", "/a/b/../c.parquet"},
+           {"/a/b/../", "/a/b/../"},
+           {"/a/b/..", "/a/b/.."},
+           {"/a/..c/.d", "/a/..c/.d"},
+           {"/a/.", "/a/"},
+           {"/a//", "/a/"},
+           {"//a", "/a"},
+           {"/", "/"},
+           {"/.", "/"},
+       }) {
+    EXPECT_EQ(Absolute({AddressKind::kLocalPath, given, given}).target, absolute) << given;
+  }
   Address table{AddressKind::kBigQuery, "bq:p.d.t", "p.d.t"};
   EXPECT_EQ(Absolute(table), table);
 }
