@@ -36,6 +36,14 @@ ParquetEncoding EncodingOf(const ParquetSinkOptions& options, int64_t writer_mem
           .row_group_memory = writer_memory > 0 ? std::min(options.row_group_bytes, writer_memory) : options.row_group_bytes};
 }
 
+Target TargetOf(const ParquetSinkOptions& options, bool single_file, const SinkContext& context) {
+  return {.path = options.path,
+          .single_file = single_file,
+          .overwrite = options.overwrite,
+          .run_id = context.run_id,
+          .checkpoint_directory = context.checkpoint_directory};
+}
+
 /// Removes everything that `removable` says; syncs the directory when anything went.
 template <typename Predicate>
 arrow::Status RemoveFiles(FileSystem* files, const std::string& directory, Predicate removable) {
@@ -143,12 +151,12 @@ std::map<std::string, std::string> ParquetSink::facts(std::string_view /*job_sta
 }
 
 arrow::Status ParquetSink::Check(const SinkContext& context) const {
-  return LookAtTarget(context.files, {options_.path, single_file_, options_.overwrite, context.run_id}).status();
+  return LookAtTarget(context.files, TargetOf(options_, single_file_, context)).status();
 }
 
 arrow::Result<std::string> ParquetSink::Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const {
   ARROW_RETURN_NOT_OK(CheckParquetSchema(*schema));
-  ARROW_ASSIGN_OR_RAISE(auto found, LookAtTarget(context.files, {options_.path, single_file_, options_.overwrite, context.run_id}));
+  ARROW_ASSIGN_OR_RAISE(auto found, LookAtTarget(context.files, TargetOf(options_, single_file_, context)));
   ParquetJobState state;
   if (found.replaced) {
     state.replaced_run_id = found.replaced->run_id;
@@ -234,6 +242,7 @@ arrow::Status ParquetSink::Finish(const SinkContext& context, std::string_view j
 arrow::Status ParquetSink::Abandon(const SinkContext& context, std::string_view job_state) const {
   FileSystem* files = context.files;
   if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(BaseNameOf(options_.path), context.run_id)));
+  if (job_state.empty()) return arrow::Status::OK();  // Prepare has failed: nothing was written
   ARROW_ASSIGN_OR_RAISE(auto state, DecodeJobState(job_state));
   ARROW_ASSIGN_OR_RAISE(auto keep, NamesInOwnManifest(files, options_.path, context.run_id));
   ARROW_RETURN_NOT_OK(RemoveFiles(files, options_.path, [&](std::string_view name) {

@@ -151,6 +151,50 @@ TEST(ParquetSinkTargetTest, CheckedBeforeAnyWork) {
   }
 }
 
+// They would spoil the directory for the corrected command, and be met by whoever reads all files of it.
+TEST(ParquetSinkTargetTest, CheckpointsInTheTargetAreRefused) {
+  TemporaryDirectory root;
+  std::filesystem::create_directory(root / "real");
+  std::filesystem::create_symlink(root / "real", root / "link");
+  const std::tuple<const char*, const char*, bool> cases[] = {
+      {"out/", "out", false},
+      {"out/", "out/checkpoints/a", false},
+      {"out", "out/.job", false},
+      {"out/", "x/../out/a", false},
+      {"real/", "link/a", false},
+      {"link/", "real", false},
+      {"out/", "out.job", true},
+      {"out/", "outer/a", true},
+      {"out/in/", "out", true},
+      {"real/", "link.job", true},
+      {"out.parquet", "out.parquet.job", true},
+  };
+  for (const auto& [target, checkpoint, fine] : cases) {
+    SCOPED_TRACE(fmt::format("{} in {}", checkpoint, target));
+    std::filesystem::create_directory(root / "out");
+    auto context = Context();
+    context.checkpoint_directory = root / checkpoint;
+    auto status = MakeSink({.path = root / target})->Check(context);
+    EXPECT_EQ(status.ok(), fine) << status;
+    if (fine) continue;
+    EXPECT_EQ(GetErrorInfo(status)->reason, "INVALID_OPTION");
+    EXPECT_EQ(GetErrorInfo(status)->resource, "checkpoint");
+  }
+}
+
+// Found out before a row is read, not when the file is to get its name.
+TEST(ParquetSinkTargetTest, NamesThatCannotBeUsed) {
+  TemporaryDirectory root;
+  std::filesystem::create_symlink("nowhere", root / "dangling.parquet");
+  EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling.parquet"})->Check(Context())), Code::kAlreadyExists);
+  EXPECT_TRUE(MakeSink({.path = root / "dangling.parquet", .overwrite = true})->Check(Context()).ok());
+  std::filesystem::create_symlink("nowhere", root / "dangling");
+  EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling/"})->Check(Context())), Code::kFailedPrecondition);
+  const std::string longest(255 - std::string_view(".parquet").size(), 'n');  // NAME_MAX; the temporary name is longer
+  EXPECT_FALSE(MakeSink({.path = root / (longest + ".parquet")})->Check(Context()).ok());
+  EXPECT_EQ(NamesIn(root.path()).size(), 2u);
+}
+
 TEST(ParquetSinkTargetTest, ADirectoryThatCannotBeWritten) {
   TemporaryDirectory root;
   FaultyFileSystem files(0);
@@ -218,6 +262,16 @@ TEST(ParquetSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
   EngineStore store;
   ASSERT_TRUE((Engine{.sink = MakeSink({.path = root / "out/", .overwrite = true}), .files = &sound}.Run(&store, 1).ok()));
   EXPECT_TRUE(std::filesystem::exists(root / "out/precious"));
+}
+
+// The target was taken after the check: the error is that of Prepare alone.
+TEST(ParquetSinkTargetTest, AbandonAfterAPrepareThatFailed) {
+  TemporaryDirectory root;
+  ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / "mine", "x", false).ok());
+  auto sink = MakeSink({.path = root.path() + "/"});
+  ASSERT_FALSE(sink->Prepare(Context(), IdSchema()).ok());
+  EXPECT_TRUE(sink->Abandon(Context(), "").ok());
+  EXPECT_THAT(NamesIn(root.path()), ElementsAre("mine"));
 }
 
 TEST(ParquetSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
@@ -324,7 +378,7 @@ TEST(ParquetWriterTest, NamesNeverRepeatAndCountsAreKept) {
   std::vector<std::string> names;
   for (const auto& file : files) names.push_back(file.name);
   EXPECT_THAT(names,
-              ElementsAre("part-cafe0123-00003-0007.parquet", "part-cafe0123-00003-0007-0001.parquet", "part-cafe0123-00003-0008.parquet"));
+              ElementsAre("part-cafe0123-00003-0007.parquet", "part-cafe0123-00003-0007_0001.parquet", "part-cafe0123-00003-0008.parquet"));
   EXPECT_EQ(writer->written(), 15);
   int64_t bytes = 0;
   for (const auto& file : files) bytes += file.bytes;

@@ -1,5 +1,6 @@
 #include "headrace/runtime/job.h"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,29 +14,37 @@ namespace {
 
 constexpr int kRunIdDigits = 8;  // SinkContext::run_id
 
+arrow::Status RefuseExisting(const std::optional<StoredCheckpoint>& newest, const std::string& directory) {
+  if (!newest) return arrow::Status::OK();
+  return MakeError({.code = Code::kAlreadyExists, .service = "checkpoints", .resource = directory, .reason = "CHECKPOINT_EXISTS"},
+                   fmt::format("{} already holds checkpoint {} of job {}. Resume that job, or give another checkpoint directory", directory,
+                               newest->state.checkpoint, newest->state.job_name));
+}
+
 }  // namespace
 
 arrow::Result<std::unique_ptr<Job>> Job::Make(std::shared_ptr<const Source> source, std::shared_ptr<const Sink> sink, JobOptions options,
                                               JobEnvironment environment) {
   ARROW_RETURN_NOT_OK(CheckJobOptions(options, *source, *sink));
-  std::unique_ptr<CheckpointStore> store;
-  if (!options.checkpoint.empty()) {
-    ARROW_ASSIGN_OR_RAISE(store, CheckpointStore::Open(environment.files, options.checkpoint));
-    ARROW_ASSIGN_OR_RAISE(auto newest, store->Newest());
-    if (newest) {
-      return MakeError(
-          {.code = Code::kAlreadyExists, .service = "checkpoints", .resource = options.checkpoint, .reason = "CHECKPOINT_EXISTS"},
-          fmt::format("{} already holds checkpoint {} of job {}. Resume that job, or give another checkpoint directory", options.checkpoint,
-                      newest->state.checkpoint, newest->state.job_name));
-    }
+  const std::string directory = options.checkpoint;
+  if (!directory.empty()) {
+    ARROW_ASSIGN_OR_RAISE(auto newest, ReadNewestCheckpoint(environment.files, directory));
+    ARROW_RETURN_NOT_OK(RefuseExisting(newest, directory));
   }
   StoredCheckpoint start;
   start.state.job_name = options.job_name;
   start.state.run_id = environment.random->Hex(kRunIdDigits);
   start.state.configuration = options.configuration;
-  auto job = std::make_unique<LocalJob>(std::move(source), std::move(sink), std::move(options), environment, std::move(store),
-                                        std::move(start), false);
+  auto job =
+      std::make_unique<LocalJob>(std::move(source), std::move(sink), std::move(options), environment, nullptr, std::move(start), false);
+  // Before the checkpoint directory is made: a job that is refused leaves nothing behind.
   ARROW_RETURN_NOT_OK(job->CheckTarget());
+  if (!directory.empty()) {
+    ARROW_ASSIGN_OR_RAISE(auto store, CheckpointStore::Open(environment.files, directory));
+    ARROW_ASSIGN_OR_RAISE(auto newest, store->Newest());  // once more, now that nobody else can write there
+    ARROW_RETURN_NOT_OK(RefuseExisting(newest, directory));
+    job->UseStore(std::move(store));
+  }
   return job;
 }
 

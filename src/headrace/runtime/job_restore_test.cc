@@ -229,6 +229,19 @@ TEST_F(JobRestoreTest, AJobThatFailedBeforeItPlannedLeavesTheDirectoryFree) {
   EXPECT_TRUE(Resume(Checkpointed()).ok());
 }
 
+// The directory would be in the way of the corrected command when it lies in or beside what the target was meant to be.
+TEST_F(JobRestoreTest, AJobWhoseTargetIsRefusedMakesNoCheckpointDirectory) {
+  target_->check_error = Lasting("the target is taken");
+  EXPECT_THAT(Make(Checkpointed()).status().message(), HasSubstr("the target is taken"));
+  EXPECT_FALSE(files_.Stat(Checkpointed().checkpoint).ValueOrDie().has_value());
+  // But who has a job there already is told of that first: its target is taken by itself.
+  target_->check_error = arrow::Status::OK();
+  script_->splits = {{0, 10}};
+  ASSERT_TRUE(Run(Checkpointed()).ok());
+  target_->check_error = Lasting("the target is taken");
+  EXPECT_EQ(GetErrorInfo(Make(Checkpointed()).status())->reason, "CHECKPOINT_EXISTS");
+}
+
 TEST_F(JobRestoreTest, ADirectoryIsUsedByOneJobAtATime) {
   script_->splits = {{0, 10}};
   auto job = Make(Checkpointed()).ValueOrDie();

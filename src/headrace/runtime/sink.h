@@ -17,11 +17,12 @@
 namespace headrace {
 
 struct SinkContext : JobContext {
-  std::string run_id{};           // eight lower-case hexadecimal digits, drawn once per job and persisted: the TAG of files
-  int writer_index = 0;           // of CreateWriter / RestoreWriter: 0 .. writers-1
-  int64_t writer_memory = 0;      // bytes a writer may hold on top of the batch it is given
-  bool checkpointed = false;      // the job takes checkpoints: a writer will be asked to prepare more than once
-  uint64_t first_checkpoint = 1;  // number of the first checkpoint this run of the job will take (names of new files follow from it)
+  std::string run_id{};                // eight lower-case hexadecimal digits, drawn once per job and persisted: the TAG of files
+  int writer_index = 0;                // of CreateWriter / RestoreWriter: 0 .. writers-1
+  int64_t writer_memory = 0;           // bytes a writer may hold on top of the batch it is given
+  std::string checkpoint_directory{};  // as the job was given it; empty without checkpoints. No place for a result
+  bool checkpointed = false;           // the job takes checkpoints: a writer will be asked to prepare more than once
+  uint64_t first_checkpoint = 1;       // number of the first checkpoint this run of the job will take (names of new files follow from it)
 };
 
 /// What must be committed to make rows visible: sink-owned, versioned bytes.

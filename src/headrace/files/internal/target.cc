@@ -1,9 +1,13 @@
 #include "headrace/files/internal/target.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "headrace/files/internal/part_name.h"
 
 namespace headrace {
 namespace {
@@ -20,9 +24,11 @@ arrow::Status Exists(const std::string& path, std::string_view what) {
       fmt::format("the target {} exists already{}: name another one, or give --overwrite (option overwrite) to replace it", path, what));
 }
 
-// Permissions, read-only mounts and access lists all show in one attempt.
-arrow::Status CheckWritable(FileSystem* files, const std::string& directory, const std::string& run_id) {
-  const std::string probe = JoinPath(directory, fmt::format("{}{}", kProbePrefix, run_id));
+std::string ProbeName(const Target& target) { return fmt::format("{}{}", kProbePrefix, target.run_id); }
+
+// Permissions, read-only mounts, access lists and names that are too long all show in one attempt.
+arrow::Status CheckWritable(FileSystem* files, const std::string& directory, const std::string& name) {
+  const std::string probe = JoinPath(directory, name);
   auto file = files->Create(probe);
   if (!file.ok() && CodeOf(file.status()) != Code::kAlreadyExists) {
     return WithContext(file.status(), fmt::format("nothing can be written to the directory {}", directory));
@@ -38,7 +44,25 @@ arrow::Status CheckParent(FileSystem* files, const Target& target) {
     return Refused(Code::kNotFound, "NO_DIRECTORY", parent,
                    fmt::format("{} for the target {}: {}", entry ? "no directory" : "no such directory", target.path, parent));
   }
-  return CheckWritable(files, parent, target.run_id);
+  return CheckWritable(files, parent, target.single_file ? TempSingleName(BaseNameOf(target.path), target.run_id) : ProbeName(target));
+}
+
+/// `path` with the symbolic links of that part of it that exists resolved; without a slash at its end.
+std::filesystem::path Resolved(const std::string& path) {
+  std::error_code error;
+  auto resolved = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  if (error) resolved = path;  // whoever opens it will say why
+  return (resolved / "").lexically_normal().parent_path();
+}
+
+/// In the target, checkpoints would make the directory one that is not empty, and readers of all its files would meet them.
+arrow::Status CheckCheckpointDirectory(const Target& target) {
+  if (target.checkpoint_directory.empty() || target.single_file) return arrow::Status::OK();
+  const auto inner = Resolved(target.checkpoint_directory);
+  const auto outer = Resolved(target.path);
+  if (std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first != outer.end()) return arrow::Status::OK();
+  return InvalidOption("checkpoint", fmt::format("the checkpoint directory {} lies in the target {}: give one beside it, like {}.job",
+                                                 target.checkpoint_directory, target.path, target.path));
 }
 
 arrow::Result<FoundTarget> LookAtFile(FileSystem* files, const Target& target) {
@@ -75,13 +99,14 @@ arrow::Result<FoundTarget> LookAtDirectory(FileSystem* files, const Target& targ
                     "directory",
                     target.path, entries.front().name, kManifestName));
   }
-  ARROW_RETURN_NOT_OK(CheckWritable(files, target.path, target.run_id));
+  ARROW_RETURN_NOT_OK(CheckWritable(files, target.path, ProbeName(target)));
   return found;
 }
 
 }  // namespace
 
 arrow::Result<FoundTarget> LookAtTarget(FileSystem* files, const Target& target) {
+  ARROW_RETURN_NOT_OK(CheckCheckpointDirectory(target));
   return target.single_file ? LookAtFile(files, target) : LookAtDirectory(files, target);
 }
 

@@ -14,6 +14,7 @@ struct Target {
   bool single_file = false;
   bool overwrite = false;
   std::string run_id{};
+  std::string checkpoint_directory{};  // empty = none
 };
 
 struct FoundTarget {
@@ -22,8 +23,8 @@ struct FoundTarget {
 };
 
 /// ALREADY_EXISTS for a result that is there and not to be overwritten, FAILED_PRECONDITION for a directory whose files are not a result of
-/// ours (nothing is ever deleted from it), NOT_FOUND without the parent directory, PERMISSION_DENIED where nothing can be written. A file
-/// is made and removed to see the last.
+/// ours (nothing is ever deleted from it), NOT_FOUND without the parent directory, PERMISSION_DENIED where nothing can be written,
+/// INVALID_ARGUMENT for checkpoints in the target. A file is made and removed to see whether it can.
 arrow::Result<FoundTarget> LookAtTarget(FileSystem* files, const Target& target);
 
 }  // namespace headrace

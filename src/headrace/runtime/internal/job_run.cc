@@ -23,7 +23,8 @@ SinkContext MakeSinkContext(const JobParts& parts, const CheckpointState& state)
   context.metrics = parts.metrics;
   context.memory = parts.memory;
   context.run_id = state.run_id;
-  context.checkpointed = parts.store != nullptr;
+  context.checkpointed = !parts.options.checkpoint.empty();
+  context.checkpoint_directory = parts.options.checkpoint;
   // Without a store there is one barrier, at the end. With one, checkpoint 1 holds the plan and barriers follow it.
   context.first_checkpoint = parts.store == nullptr ? 1 : std::max<uint64_t>(state.checkpoint + 1, 2);
   return context;

@@ -55,6 +55,11 @@ LocalJob::LocalJob(std::shared_ptr<const Source> source, std::shared_ptr<const S
 
 arrow::Status LocalJob::CheckTarget() const { return sink_->Check(MakeSinkContext(parts_, current_.state)); }
 
+void LocalJob::UseStore(std::unique_ptr<CheckpointStore> store) {
+  store_ = std::move(store);
+  parts_.store = store_.get();
+}
+
 void LocalJob::StopAtCheckpoint() {
   if (store_ == nullptr) {
     stop_now_.request_stop();
@@ -80,8 +85,9 @@ arrow::Result<JobResult> LocalJob::Run() {
   if (std::exchange(ran_, true)) return arrow::Status::Invalid("a job runs once; make another one");
   started_ = parts_.environment.clock->Monotonic();
   if (current_.finished) {
-    current_.state.report.warnings.push_back(
-        fmt::format("this job was finished already, by checkpoint {}: there was nothing left to do", current_.state.checkpoint));
+    auto warning = fmt::format("this job was finished already, by checkpoint {}: there was nothing left to do", current_.state.checkpoint);
+    parts_.environment.logger->Log(LogLevel::kWarning, warning);
+    current_.state.report.warnings.push_back(std::move(warning));
     return MakeResult(JobEnd::kDone);
   }
   auto result = RunUntilDone();

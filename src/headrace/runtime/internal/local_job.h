@@ -17,6 +17,8 @@ class LocalJob final : public Job {
            std::unique_ptr<CheckpointStore> store, StoredCheckpoint start, bool restored);
 
   arrow::Status CheckTarget() const;
+  /// Before Run; a job whose options name a checkpoint directory needs its store by then.
+  void UseStore(std::unique_ptr<CheckpointStore> store);
   arrow::Result<JobResult> Run() override;
   void StopAtCheckpoint() override;
   void StopNow() override;
@@ -32,7 +34,7 @@ class LocalJob final : public Job {
 
   const std::shared_ptr<const Source> source_;
   const std::shared_ptr<const Sink> sink_;
-  const std::unique_ptr<CheckpointStore> store_;
+  std::unique_ptr<CheckpointStore> store_;
   MetricRegistry metrics_;
   MemoryBudget memory_;
   RateLimiter rate_;
