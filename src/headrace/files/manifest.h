@@ -37,7 +37,7 @@ struct Manifest {
   std::string format{};  // "parquet"
   std::string job_name{};
   std::string run_id{};
-  std::vector<ManifestFile> files{};  // sorted by name
+  std::vector<ManifestFile> files{};  // in the order in which the job wrote them: within one writer, that of the rows
   int64_t total_rows = 0;
   int64_t total_bytes = 0;
   std::shared_ptr<arrow::Schema> schema{};

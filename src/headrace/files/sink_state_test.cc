@@ -1,5 +1,7 @@
 #include "headrace/files/internal/sink_state.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,16 +90,42 @@ TEST(SinkStateTest, FilesOfSeveralStates) {
 
 TEST(PartNameTest, Names) {
   EXPECT_EQ(PartName("cafe0123", 2, 7, 0), "part-cafe0123-00002-0007.parquet");
-  EXPECT_EQ(PartName("cafe0123", 2, 7, 1), "part-cafe0123-00002-0007-0001.parquet");
+  EXPECT_EQ(PartName("cafe0123", 2, 7, 1), "part-cafe0123-00002-0007_0001.parquet");
   EXPECT_EQ(PartName("cafe0123", 123456, 98765, 0), "part-cafe0123-123456-98765.parquet");
   EXPECT_EQ(TempPartName("part-a"), ".part-a.tmp");
   EXPECT_EQ(TempSingleName("flights.parquet", "cafe0123"), ".flights.parquet.cafe0123.tmp");
 }
 
+// Readers that go by name must meet the rows in the order in which a writer wrote them; the manifest keeps it beyond 9,999 too.
+TEST(PartNameTest, NamesAndManifestKeepTheOrderOfWriting) {
+  std::vector<std::string> written;
+  for (uint64_t checkpoint : {2, 3, 9'999}) {
+    for (uint64_t sequence : {0, 1, 2, 9'999}) written.push_back(PartName("cafe0123", 0, checkpoint, sequence));
+  }
+  written.push_back(PartName("cafe0123", 1, 2, 0));
+  EXPECT_TRUE(std::is_sorted(written.begin(), written.end()));
+  EXPECT_TRUE(std::is_sorted(written.begin(), written.end(), PartOrder()));
+
+  const std::vector<std::string> grown = {PartName("cafe0123", 0, 9'999, 9'999), PartName("cafe0123", 0, 9'999, 10'000),
+                                          PartName("cafe0123", 0, 10'000, 0),    PartName("cafe0123", 0, 10'000, 1),
+                                          PartName("cafe0123", 1, 2, 0),         PartName("cafe0123", 99'999, 1, 0),
+                                          PartName("cafe0123", 100'000, 1, 0)};
+  EXPECT_TRUE(std::is_sorted(grown.begin(), grown.end(), PartOrder()));
+  std::vector<ManifestFile> files;
+  for (const auto& name : grown) files.push_back({.name = name, .rows = 1, .bytes = 1, .sha256 = std::string(64, 'a')});
+  std::reverse(files.begin(), files.end());
+  auto named = FilesOfStates({EncodeWriterState(files)}).ValueOrDie();
+  for (size_t i = 0; i < grown.size(); ++i) EXPECT_EQ(named[i].name, grown[i]);
+  // An order must tell apart what are two names, and nothing else.
+  EXPECT_NE(PartOrder()("a-1", "a-01"), PartOrder()("a-01", "a-1"));
+  EXPECT_FALSE(PartOrder()("a-1", "a-1"));
+  EXPECT_TRUE(PartOrder()("a", "a-1"));
+}
+
 TEST(PartNameTest, WhoseNames) {
   const std::pair<const char*, bool> cases[] = {
       {"part-cafe0123-00002-0007.parquet", true},
-      {"part-cafe0123-00002-0007-0001.parquet", true},
+      {"part-cafe0123-00002-0007_0001.parquet", true},
       {"part-cafe01234-00002-0007.parquet", false},
       {"part-cafe012-00002-0007.parquet", false},
       {".part-cafe0123-00002-0007.parquet", false},

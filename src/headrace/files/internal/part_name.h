@@ -8,14 +8,19 @@
 namespace headrace {
 
 /// part-TAG-WWWWW-NNNN.parquet; NNNN is the number of the checkpoint that closes the file, and from the writer's second file of that
-/// checkpoint on NNNN-SSSS. Never twice in a job: a later run of it starts with a later checkpoint, and what no checkpoint names is removed
-/// before.
+/// checkpoint on NNNN_SSSS ('_' sorts behind the '.' of NNNN.parquet, so that whoever reads by name reads in order). Never twice in a job:
+/// a later run of it starts with a later checkpoint, and what no checkpoint names is removed before.
 std::string PartName(std::string_view tag, int writer, uint64_t checkpoint, uint64_t sequence);
 
 /// .NAME.tmp
 std::string TempPartName(std::string_view part_name);
 /// .NAME.TAG.tmp: the temporary name of a single file.
 std::string TempSingleName(std::string_view name, std::string_view tag);
+
+/// The order in which a job wrote its files: by writer, checkpoint and running number as numbers, also where they outgrow their digits.
+struct PartOrder {
+  bool operator()(std::string_view a, std::string_view b) const;
+};
 
 /// Whether `name` is a final part name, of any job.
 bool IsPartName(std::string_view name);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "headrace/files/internal/part_name.h"
 #include "headrace/files/state.pb.h"
 
 namespace headrace {
@@ -111,7 +112,7 @@ arrow::Result<ParquetJobState> DecodeJobState(std::string_view bytes) {
 }
 
 arrow::Result<std::vector<ManifestFile>> FilesOfStates(const std::vector<std::string>& writer_states) {
-  std::map<std::string, ManifestFile> by_name;
+  std::map<std::string, ManifestFile, PartOrder> by_name;
   for (const auto& state : writer_states) {
     ARROW_ASSIGN_OR_RAISE(auto list, DecodeWriterState(state));
     for (auto& file : list) {

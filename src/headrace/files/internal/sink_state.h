@@ -29,7 +29,7 @@ arrow::Result<ManifestFile> DecodeCommittable(std::string_view bytes);
 arrow::Result<std::vector<ManifestFile>> DecodeWriterState(std::string_view bytes);
 arrow::Result<ParquetJobState> DecodeJobState(std::string_view bytes);
 
-/// Every file that the states name, sorted by name; DATA_LOSS when two of them say different things of one file.
+/// Every file that the states name, in PartOrder; DATA_LOSS when two of them say different things of one file.
 arrow::Result<std::vector<ManifestFile>> FilesOfStates(const std::vector<std::string>& writer_states);
 
 }  // namespace headrace
