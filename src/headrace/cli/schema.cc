@@ -18,11 +18,6 @@ arrow::Result<std::string> Shown(const arrow::Schema& schema, const catalog::Opt
   return SchemaToJson(table, 2);
 }
 
-arrow::Result<std::shared_ptr<arrow::Schema>> FileSchema(const std::string& path) {
-  ARROW_ASSIGN_OR_RAISE(auto table, ReadTable(LocalFileSystem(), path));
-  return table->schema();
-}
-
 }  // namespace
 
 int Schema(Session session) {
@@ -41,7 +36,7 @@ int Schema(Session session) {
 
   auto shown = [&]() -> arrow::Result<std::string> {
     if (source == nullptr) {
-      ARROW_ASSIGN_OR_RAISE(auto schema, FileSchema(address->target));
+      ARROW_ASSIGN_OR_RAISE(auto schema, ReadTableSchema(LocalFileSystem(), address->target));
       return Shown(*schema, values);
     }
     ARROW_ASSIGN_OR_RAISE(auto planned, PlanSource(session, *source));

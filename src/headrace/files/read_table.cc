@@ -29,6 +29,20 @@ arrow::Result<TablePtr> ReadParquet(FileSystem* files, const std::string& path) 
   return NormalizeToBigQuery(table);
 }
 
+arrow::Result<std::shared_ptr<arrow::Schema>> NormalizedSchema(const std::shared_ptr<arrow::Schema>& schema) {
+  ARROW_ASSIGN_OR_RAISE(auto empty, arrow::Table::MakeEmpty(schema));
+  ARROW_ASSIGN_OR_RAISE(auto table, NormalizeToBigQuery(empty));
+  return table->schema();
+}
+
+arrow::Result<std::shared_ptr<arrow::Schema>> ReadParquetSchema(FileSystem* files, const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto file, files->Open(path));
+  ARROW_ASSIGN_OR_RAISE(auto reader, parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+  std::shared_ptr<arrow::Schema> schema;
+  ARROW_RETURN_NOT_OK(reader->GetSchema(&schema));
+  return NormalizedSchema(schema);
+}
+
 // HH:MM:SS with one to six digits after the point, as microseconds of the day. (Arrow has no cast from text to a time.)
 std::optional<int64_t> TimeOfDay(std::string_view text) {
   const auto number = [&](size_t first, size_t count) -> int64_t {
@@ -154,6 +168,13 @@ arrow::Result<TablePtr> ReadFile(FileSystem* files, const std::string& path, con
       path, fmt::format("{}: the format is not known by its name; .parquet, .csv, .csv.gz and directories with a manifest are read", path));
 }
 
+/// An error of Arrow's own reader: says which file, and that the file is at fault.
+arrow::Status Explained(const arrow::Status& status, const std::string& path) {
+  if (status.ok() || GetErrorInfo(status) != nullptr) return status;
+  return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "UNREADABLE_FILE"},
+                   fmt::format("cannot read {}: {}", path, status.message()));
+}
+
 }  // namespace
 
 arrow::Result<TablePtr> ReadTable(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
@@ -162,10 +183,23 @@ arrow::Result<TablePtr> ReadTable(FileSystem* files, const std::string& path, co
     return MakeError({.code = Code::kNotFound, .service = "local files", .resource = path}, fmt::format("{} does not exist", path));
   if (entry->is_directory) return ReadDirectory(files, path);
   auto table = ReadFile(files, path, options);
-  if (table.ok() || GetErrorInfo(table.status()) != nullptr) return table;
-  // An error of Arrow's own reader: say which file, and that the file is at fault.
-  return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "UNREADABLE_FILE"},
-                   fmt::format("cannot read {}: {}", path, table.status().message()));
+  ARROW_RETURN_NOT_OK(Explained(table.status(), path));
+  return table;
+}
+
+arrow::Result<std::shared_ptr<arrow::Schema>> ReadTableSchema(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(path));
+  if (entry && entry->is_directory) {
+    ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, path));
+    return NormalizedSchema(manifest.schema);
+  }
+  if (entry && path.ends_with(".parquet")) {
+    auto schema = ReadParquetSchema(files, path);
+    ARROW_RETURN_NOT_OK(Explained(schema.status(), path));
+    return schema;
+  }
+  ARROW_ASSIGN_OR_RAISE(auto table, ReadTable(files, path, options));
+  return table->schema();
 }
 
 }  // namespace headrace

@@ -25,4 +25,9 @@ struct ReadTableOptions {
 /// with an offset or Z) and STRING that every one of its values in the whole file has.
 arrow::Result<std::shared_ptr<arrow::Table>> ReadTable(FileSystem* files, const std::string& path, const ReadTableOptions& options = {});
 
+/// The schema that ReadTable would give. No row of a Parquet file or a directory is read for it, so their size is no matter; a CSV file is
+/// read whole, since its types are those of all its values.
+arrow::Result<std::shared_ptr<arrow::Schema>> ReadTableSchema(FileSystem* files, const std::string& path,
+                                                              const ReadTableOptions& options = {});
+
 }  // namespace headrace

@@ -208,7 +208,27 @@ TEST(ReadTableTest, RefusedWithTheReason) {
     ASSERT_FALSE(table.ok()) << item.name;
     EXPECT_EQ(CodeOf(table.status()), item.code) << item.name << ": " << table.status();
     EXPECT_THAT(table.status().message(), HasSubstr(item.text));
+    EXPECT_EQ(ReadTableSchema(LocalFileSystem(), root / item.name).status().message(), table.status().message());
   }
+}
+
+// `headrace schema` of a file that is larger than the memory.
+TEST(ReadTableTest, TheSchemaOfAParquetFileNeedsNoRow) {
+  TemporaryDirectory root;
+  auto column = arrow::json::ArrayFromJSONString(arrow::int32(), "[1, null, 3]").ValueOrDie();
+  auto table = arrow::Table::Make(arrow::schema({arrow::field("i", column->type())}), {column});
+  auto out = arrow::io::FileOutputStream::Open(root / "t.parquet").ValueOrDie();
+  ASSERT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), out).ok());
+  ASSERT_TRUE(out->Close().ok());
+  EXPECT_EQ(ReadTable(LocalFileSystem(), root / "t.parquet").ValueOrDie()->schema()->ToString(), "i: int64");
+  std::fstream file(root / "t.parquet", std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(4);  // behind the magic: the header of the first page
+  file << std::string(8, '\xff');
+  file.close();
+  EXPECT_FALSE(ReadTable(LocalFileSystem(), root / "t.parquet").ok());
+  auto schema = ReadTableSchema(LocalFileSystem(), root / "t.parquet");
+  ASSERT_TRUE(schema.ok()) << schema.status();
+  EXPECT_EQ((*schema)->ToString(), "i: int64");
 }
 
 TEST(ReadTableTest, HeaderAlone) {
