@@ -98,8 +98,7 @@ void Console::Result(std::string_view text) {
 void Console::ShowProgress(std::string_view line) {
   if (!terminal_ || options_.quiet) return;
   std::lock_guard<std::mutex> guard(mutex_);
-  fmt::print(options_.err, "\r{}\x1b[K", line);  // ESC [ K: erase to the end of the line (ECMA-48 EL)
-  std::fflush(options_.err);
+  PrintError(fmt::format("\r{}\x1b[K", line));  // ESC [ K: erase to the end of the line (ECMA-48 EL)
   line_open_ = true;
 }
 
@@ -107,22 +106,25 @@ void Console::ProgressLine(std::string_view line) {
   if (options_.quiet) return;
   std::lock_guard<std::mutex> guard(mutex_);
   ClearLocked();
-  fmt::print(options_.err, "{}\n", line);
-  std::fflush(options_.err);
+  PrintError(fmt::format("{}\n", line));
 }
 
 void Console::EndProgress() {
   std::lock_guard<std::mutex> guard(mutex_);
   if (!line_open_) return;
-  fmt::print(options_.err, "\n");
-  std::fflush(options_.err);
+  PrintError("\n");
   line_open_ = false;
 }
 
 void Console::ClearLocked() {
   if (!line_open_) return;
-  fmt::print(options_.err, "\r\x1b[K");
+  PrintError("\r\x1b[K");
   line_open_ = false;
+}
+
+void Console::PrintError(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), options_.err);
+  std::fflush(options_.err);
 }
 
 void Console::Log(LogLevel level, std::string_view message) {

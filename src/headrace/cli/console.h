@@ -56,6 +56,8 @@ class Console final : public Logger {
  private:
   struct Spdlog;
   void ClearLocked();
+  /// What cannot be written there is dropped: a copy does not end because nobody hears of it (fmt::print would throw).
+  void PrintError(std::string_view text);
 
   const ConsoleOptions options_;
   const bool terminal_;
