@@ -69,6 +69,15 @@ def test_the_codec_of_the_files(copy, table, codec):
     assert_same_rows(read_result(path), table)
 
 
+@pytest.mark.parametrize("to", ["b\udcff\udcfe/", "\udcff.parquet", "new\nline/", "%s {} \x1b[31m/"])
+def test_paths_are_bytes(copy, table, to):
+    """A report is JSON whatever the path is."""
+    path, out, _ = copy("--json", to=to)
+    assert json.loads(out)["outcome"] == "done"
+    plain_name = path.rename(path.with_name("result"))  # pyarrow takes names in UTF-8 only
+    assert_same_rows(read_result(plain_name), table)
+
+
 def test_a_single_file(copy, table):
     path, out, _ = copy("--max-stream-count", 4, to="one.parquet")
     assert "6,000 rows" in out
@@ -78,6 +87,14 @@ def test_a_single_file(copy, table):
 
 def test_ordered_keeps_every_row_in_its_place(copy, table):
     path, _, _ = copy("--ordered", to="one.parquet")
+    assert plain(read_result(path)).equals(plain(table))
+
+
+def test_ordered_files_are_in_the_order_of_the_rows(copy, table):
+    """By the manifest and by name: readers of other makes know no manifest."""
+    path, _, _ = copy("--ordered", "--max-file-bytes", "100KB")
+    names = [entry["name"] for entry in manifest(path)["files"]]
+    assert len(names) > 2 and names == sorted(names)
     assert plain(read_result(path)).equals(plain(table))
 
 
@@ -234,6 +251,39 @@ def test_a_server_that_is_not_there_is_said_at_once_and_a_signal_ends_the_wait(h
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("checkpoint", ["out", "out/job", "./out/../out/job"])
+def test_checkpoints_in_the_target_are_refused_and_nothing_is_left(run, server, table, tmp_path, monkeypatch, checkpoint, exists):
+    monkeypatch.chdir(tmp_path)
+    if exists:
+        os.mkdir("out")
+    options = ["--bigquery-storage-endpoint", server.endpoint]
+    out, _ = run("copy", SRC, "out/", "--checkpoint", checkpoint, "--json", *options, code=2)
+    assert json.loads(out)["error"]["resource"] == "checkpoint"
+    assert os.listdir() == (["out"] if exists else []) and not (exists and os.listdir("out"))
+    run("copy", SRC, "out/", "--checkpoint", "out.job", *options)
+    assert_same_rows(read_result(tmp_path / "out"), table)
+
+
+def test_a_refused_target_leaves_no_checkpoint_directory(run, server, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letter.txt").write_text("mine")
+    run("copy", SRC, f"{tmp_path}/out/", "--checkpoint", tmp_path / "a" / "b", "--bigquery-storage-endpoint", server.endpoint, code=1)
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_resume_goes_on_in_the_same_directory_behind_a_link(run, server, table, tmp_path, monkeypatch):
+    """link/.. is not where the link lies, and a resume may start elsewhere."""
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real/deep")
+    monkeypatch.chdir(tmp_path)
+    run("copy", SRC, "link/../out/", "--checkpoint", "job", "--fail-point", "finish.before", "--bigquery-storage-endpoint", server.endpoint, code=-9)
+    monkeypatch.chdir("/")
+    run("resume", tmp_path / "job")
+    assert_same_rows(read_result(tmp_path / "real" / "out"), table)
+    assert not (tmp_path / "out").exists()
+
+
 # Stopping ---------------------------------------------------------------------------------------------------------------------------------------
 
 def slow_copy(headrace, server, tmp_path, *more):
@@ -266,6 +316,20 @@ def test_a_signal_stops_at_a_checkpoint_and_resume_completes(headrace, serve, ru
     _, err = run("resume", job)
     assert "is finished" in err
     assert json.loads(run("resume", job, "--json")[0])["outcome"] == "already_finished"
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.1, 0.2])
+def test_two_signals_of_one_wish_are_a_stop_at_a_checkpoint(headrace, serve, table, tmp_path, gap):
+    """Also when the second one comes after the job has stopped and before the program has ended."""
+    server = serve({TABLE: table}, "--message-rows", "250")
+    process = slow_copy(headrace, server, tmp_path, "--checkpoint", tmp_path / "job")
+    process.send_signal(signal.SIGINT)
+    time.sleep(gap)
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 4, err
+    assert json.loads(out)["outcome"] == "stopped"
 
 
 def test_a_signal_without_checkpoint_leaves_nothing(headrace, serve, table, tmp_path):

@@ -35,9 +35,6 @@ int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) 
   if (console.json()) {
     console.Result(ReportJson(result, parts.source->lineage(), parts.sink->lineage(), resume));
   } else {
-    for (const std::string& warning : result.report.warnings) {
-      if (console.quiet()) console.Log(LogLevel::kWarning, warning);
-    }
     if (!console.quiet()) console.Result(ReportText(result));
     if (stopped) console.Log(LogLevel::kWarning, fmt::format("stopped at a checkpoint; to go on: {}", resume));
   }

@@ -59,7 +59,8 @@ void SignalWatcher::Watch() {
     if (waited[1].revents == 0 || read(signals_, &info, sizeof info) != sizeof info) continue;
     auto now = std::chrono::steady_clock::now();
     std::lock_guard<std::mutex> guard(mutex_);
-    if (count_ > 0 && now - last_ < kSameWish) continue;
+    // Also when the job of the first one has ended in between: the handler is gone by then, the wish is the same.
+    if (last_ && now - *last_ < kSameWish) continue;
     last_ = now;
     ++count_;
     if (handler_ == nullptr || count_ > 2) std::_Exit(kExitFailed);

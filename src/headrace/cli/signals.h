@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace headrace::cli {
@@ -30,7 +31,7 @@ class SignalWatcher {
   std::mutex mutex_;
   std::function<void(int)> handler_;
   int count_ = 0;
-  std::chrono::steady_clock::time_point last_{};
+  std::optional<std::chrono::steady_clock::time_point> last_{};
   std::thread thread_;
 };
 

@@ -26,7 +26,8 @@ std::string Report::ToJson() const {
                                  {"counters", counters},
                                  {"facts", facts},
                                  {"warnings", warnings}};
-  return json.dump();
+  // Paths need not be UTF-8 as JSON must be.
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace headrace
