@@ -146,8 +146,12 @@ arrow::Status ParquetSink::SupportsCheckpoints() const {
 }
 
 std::map<std::string, std::string> ParquetSink::facts(std::string_view /*job_state*/) const {
-  if (single_file_) return {{"output", options_.path}};
-  return {{"output", options_.path + "/"}, {"manifest", JoinPath(options_.path, kManifestName)}};
+  // A checkpoint and the manifest keep them, and are read where the working directory is another one.
+  std::error_code ignored;
+  auto path = std::filesystem::absolute(options_.path, ignored).string();
+  if (path.empty()) path = options_.path;
+  if (single_file_) return {{"output", path}};
+  return {{"output", JoinPath(path, "")}, {"manifest", JoinPath(path, kManifestName)}};
 }
 
 arrow::Status ParquetSink::Check(const SinkContext& context) const {

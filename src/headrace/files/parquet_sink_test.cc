@@ -98,6 +98,16 @@ TEST(ParquetSinkOptionsTest, LineageIsTheAbsolutePath) {
   EXPECT_EQ(MakeSink({.path = "x"})->lineage().datasets[0].name, (std::filesystem::current_path() / "x").string());
 }
 
+// They are persisted: a resume in another working directory reports them.
+TEST(ParquetSinkOptionsTest, FactsSayWhereTheResultIsFromAnywhere) {
+  const auto here = std::filesystem::current_path();
+  auto facts = MakeSink({.path = "x/"})->facts("");
+  EXPECT_EQ(facts["output"], (here / "x/").string());
+  EXPECT_EQ(facts["manifest"], (here / "x/_headrace_manifest.json").string());
+  EXPECT_EQ(MakeSink({.path = "x.parquet"})->facts("")["output"], (here / "x.parquet").string());
+  EXPECT_EQ(MakeSink({.path = "/a/b/../x.parquet"})->facts("")["output"], "/a/b/../x.parquet");
+}
+
 struct TargetCase {
   const char* path;
   bool overwrite;
