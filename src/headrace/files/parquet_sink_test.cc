@@ -469,6 +469,33 @@ TEST(ParquetFileTest, LendingLessMemoryMakesSmallerRowGroups) {
   EXPECT_GT(groups(0, 1 << 20), 2);
 }
 
+// The memory of dictionaries is that of columns x writers, whatever the row groups are.
+TEST(ParquetFileTest, WideTablesHaveDictionariesOnlyWhereTheMemoryAllowsThem) {
+  TemporaryDirectory root;
+  arrow::FieldVector members;
+  arrow::ArrayVector columns;
+  for (int i = 0; i < 100; ++i) {
+    members.push_back(arrow::field(fmt::format("c{}", i), arrow::int64()));
+    columns.push_back(arrow::json::ArrayFromJSONString(arrow::int64(), "[7, 7, 7]").ValueOrDie());
+  }
+  auto flat = arrow::RecordBatch::Make(arrow::schema(members), 3, columns);
+  auto nested = arrow::RecordBatch::Make(arrow::schema({arrow::field("s", arrow::struct_(members))}), 3,
+                                         {arrow::StructArray::Make(columns, members).ValueOrDie()});
+  int number = 0;
+  for (const auto& batch : {flat, nested}) {
+    for (bool enough : {true, false}) {
+      const std::string path = root / fmt::format("{}.parquet", number++);
+      const ParquetEncoding encoding{.row_group_memory = (int64_t{128} << 10) * (enough ? 100 : 99)};
+      auto file = ParquetFile::Create(LocalFileSystem(), path, batch->schema(), encoding).ValueOrDie();
+      ASSERT_TRUE(file->Write(*batch).ok());
+      ASSERT_TRUE(file->Close().ok());
+      auto reader = parquet::ParquetFileReader::OpenFile(path);
+      EXPECT_EQ(reader->metadata()->num_columns(), 100);
+      EXPECT_EQ(reader->metadata()->RowGroup(0)->ColumnChunk(99)->has_dictionary_page(), enough);
+    }
+  }
+}
+
 TEST(ParquetFileTest, EachCompression) {
   TemporaryDirectory root;
   const std::pair<const char*, parquet::Compression::type> cases[] = {{"zstd", parquet::Compression::ZSTD},

@@ -26,8 +26,21 @@ constexpr std::array<std::pair<std::string_view, arrow::Compression::type>, 5> k
     {"none", arrow::Compression::UNCOMPRESSED},
 }};
 
-std::shared_ptr<parquet::WriterProperties> PropertiesOf(const ParquetEncoding& encoding, arrow::MemoryPool* pool) {
+// What the dictionary of one column takes before it holds much, measured with 1,000 INT64 columns: 4 open files take 480 MB less without.
+constexpr int64_t kDictionaryBytes = int64_t{128} << 10;
+
+int64_t LeavesOf(const arrow::FieldVector& fields) {
+  int64_t leaves = 0;
+  for (const auto& field : fields) leaves += field->type()->num_fields() == 0 ? 1 : LeavesOf(field->type()->fields());
+  return leaves;
+}
+
+std::shared_ptr<parquet::WriterProperties> PropertiesOf(const arrow::Schema& schema, const ParquetEncoding& encoding,
+                                                        arrow::MemoryPool* pool) {
   parquet::WriterProperties::Builder builder;
+  // They are there from the first row on, so ending the row group earlier does not bound them: of a wide table they would take many times
+  // what the writer may hold.
+  if (LeavesOf(schema.fields()) > encoding.row_group_memory / kDictionaryBytes) builder.disable_dictionary();
   builder.compression(encoding.compression)->max_row_group_length(encoding.row_group_rows)->memory_pool(pool);
   return builder.build();
 }
@@ -62,8 +75,8 @@ arrow::Result<std::unique_ptr<ParquetFile>> ParquetFile::Create(FileSystem* file
   file->out_ = std::make_shared<HashingOutputStream>(std::move(writable));
   FailPoint("file.temp_created");
   // Writes the first bytes already.
-  auto writer =
-      parquet::arrow::FileWriter::Open(*schema, &file->pool_, file->out_, PropertiesOf(encoding, &file->pool_), ArrowPropertiesOf());
+  auto writer = parquet::arrow::FileWriter::Open(*schema, &file->pool_, file->out_, PropertiesOf(*schema, encoding, &file->pool_),
+                                                 ArrowPropertiesOf());
   if (!writer.ok()) {
     file->Abort();
     (void)files->Remove(path);  // the first error is the one to report
