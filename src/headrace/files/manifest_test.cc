@@ -1,7 +1,5 @@
 #include "headrace/files/manifest.h"
 
-#include <regex>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -27,10 +25,19 @@ Manifest Sample() {
 }
 
 // The Arrow schema's bytes are Arrow's own; everything else is ours.
+/// The text with "..." for the value of arrow_schema, whose bytes are Arrow's business.
+std::string WithoutArrowSchema(std::string text) {
+  constexpr std::string_view kKey = "\"arrow_schema\": \"";
+  auto start = text.find(kKey);
+  if (start == std::string::npos) return text;
+  start += kKey.size();
+  return text.replace(start, text.find('"', start) - start, "...");
+}
+
 TEST(ManifestTest, GoldenText) {
   auto text = ManifestToJson(Sample());
   ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_EQ(std::regex_replace(*text, std::regex(R"("arrow_schema": "[A-Za-z0-9+/]+=*")"), R"("arrow_schema": "...")"), R"({
+  EXPECT_EQ(WithoutArrowSchema(*text), R"({
   "format_version": 1,
   "format": "parquet",
   "job_name": "copy flights",
