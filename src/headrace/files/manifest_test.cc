@@ -24,8 +24,7 @@ Manifest Sample() {
           .facts = {{"snapshot_time", "2025-01-01T00:00:00Z"}}};
 }
 
-// The Arrow schema's bytes are Arrow's own; everything else is ours.
-/// The text with "..." for the value of arrow_schema, whose bytes are Arrow's business.
+// The text with "..." for the value of arrow_schema, whose bytes are Arrow's business.
 std::string WithoutArrowSchema(std::string text) {
   constexpr std::string_view kKey = "\"arrow_schema\": \"";
   auto start = text.find(kKey);
@@ -34,6 +33,7 @@ std::string WithoutArrowSchema(std::string text) {
   return text.replace(start, text.find('"', start) - start, "...");
 }
 
+// The Arrow schema's bytes are Arrow's own; everything else is ours.
 TEST(ManifestTest, GoldenText) {
   auto text = ManifestToJson(Sample());
   ASSERT_TRUE(text.ok()) << text.status();
