@@ -57,7 +57,8 @@ TEST(TableNameTest, Forms) {
   EXPECT_EQ(ParseResourceTableName("projects/p/datasets/d/tables/t")->Dotted(), "p.d.t");
   for (const char* wrong : {"", "t", "d.t", ".d.t", "p..t", "p.d.", "p/x.d.t"}) EXPECT_FALSE(ParseDottedTableName(wrong).ok()) << wrong;
   for (const char* wrong : {"", "projects/p/datasets/d/tables/", "projects//datasets/d/tables/t", "projects/p/datasets/tables/t",
-                            "projects/p/datasets/d/tables/t/x", "projects/tables/t/datasets/d", "x/p/datasets/d/tables/t"}) {
+                            "projects/p/datasets/d/tables/t/x", "projects/tables/t/datasets/d", "x/p/datasets/d/tables/t",
+                            "projects/p/datasets/d.e/tables/t", "projects/p/datasets/d/tables/e.t"}) {
     EXPECT_FALSE(ParseResourceTableName(wrong).ok()) << wrong;
   }
 }

@@ -50,7 +50,9 @@ arrow::Result<TableName> ParseResourceTableName(std::string_view text) {
     if (dataset_at <= tables && datasets >= kProjects.size()) {
       TableName name{std::string(text.substr(kProjects.size(), datasets - kProjects.size())),
                      std::string(text.substr(dataset_at, tables - dataset_at)), std::string(text.substr(tables + kTables.size()))};
-      if (IsNamePart(name.project) && IsNamePart(name.dataset) && IsNamePart(name.table)) return name;
+      // With a dot in its dataset the dotted form would be another table's.
+      bool dotted = name.dataset.find('.') != std::string::npos || name.table.find('.') != std::string::npos;
+      if (!dotted && IsNamePart(name.project) && IsNamePart(name.dataset) && IsNamePart(name.table)) return name;
     }
   }
   return MakeError({.code = Code::kInvalidArgument, .resource = std::string(text)},
