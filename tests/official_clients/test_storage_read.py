@@ -1,6 +1,11 @@
 """Google's own client for Python reads the tables of `headrace serve`: a scenario of the local service counts only when it passes here."""
 
+import contextlib
 import datetime
+import os
+import pathlib
+import signal
+import time
 import urllib.error
 
 import grpc
@@ -192,3 +197,29 @@ def test_unknown_fault_keys_are_refused(server):
         server.set_faults({"method": "ReadRows", "action": {"drop": True}, "boom": 1})
     assert refused.value.code == 400
     assert "unknown key" in refused.value.read().decode()
+
+
+def test_a_service_that_is_told_to_stop_stops_soon_though_readers_do_not_read_on(headrace, tmp_path):
+    # More rows than a client takes that does not read on: the server has bytes left to send when it stops.
+    many = pa.table({"id": pa.array(range(1_000_000), pa.int64()), "text": pa.array(["x" * 100] * 1_000_000)})
+    table = harness.write_parquet(many, tmp_path / "many.parquet")
+    for round_number in range(4):
+        server = harness.Server(headrace, tmp_path, "--load", f"{harness.TABLE}={table}")
+        with server, contextlib.ExitStack() as channels:
+            calls = []
+            for i in range(9):
+                if i % 3 == 0:
+                    channel = channels.enter_context(grpc.insecure_channel(server.grpc, options=[("grpc.max_receive_message_length", -1), ("i", i)]))
+                    client = bigquery_storage_v1.BigQueryReadClient(transport=BigQueryReadGrpcTransport(channel=channel))
+                    session = create(client, streams=9)
+                transport = client.transport.read_rows
+                calls.append(transport(types.ReadRowsRequest(read_stream=session.streams[i].name), timeout=CALL_SECONDS))
+            if round_number % 2:
+                for call in calls:
+                    next(call)
+            # Not server.stop(): it forks, which a gRPC client with calls in progress does not always survive.
+            children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+            began = time.monotonic()
+            os.kill(int(children[0]), signal.SIGTERM)
+            server.process.wait(20)
+            assert time.monotonic() - began < 5

@@ -92,6 +92,11 @@ bool Listener::Break(int fd) {
   return found != duplicates_.end() && shutdown(found->second, SHUT_RDWR) == 0;
 }
 
+void Listener::BreakAll() {
+  std::lock_guard lock(mutex_);
+  for (auto& [fd, duplicate] : duplicates_) shutdown(duplicate, SHUT_RDWR);
+}
+
 void Listener::Run(const Accepted& accepted) {
   while (true) {
     std::vector<pollfd> polled = {{wake_, POLLIN, 0}, {listening_, POLLIN, 0}};

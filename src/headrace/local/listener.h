@@ -31,6 +31,8 @@ class Listener {
   void Stop();
   /// Shuts the connection down in both directions; false when it is gone already. `fd` is the number that was handed over.
   bool Break(int fd);
+  /// Breaks every connection.
+  void BreakAll();
 
  private:
   void Run(const Accepted& accepted);

@@ -98,13 +98,19 @@ ReadService::ReadService(ReadServiceParts parts) : parts_(std::move(parts)) {
           this)));
 }
 
+grpc::Status ReadService::Gone() const {
+  // At shutdown it is gRPC that ends what still runs: that is no wish of the client, who may try again.
+  if (parts_.stop.stop_requested()) return {grpc::StatusCode::UNAVAILABLE, "the local service is shutting down"};
+  return {grpc::StatusCode::CANCELLED, "the client is gone"};
+}
+
 grpc::Status ReadService::SleepFor(Call* call, Duration duration) {
   MonotonicTime start = parts_.clock->Monotonic();
   grpc::Status status = grpc::Status::OK;
   while (status.ok()) {
     Duration left = start + duration - parts_.clock->Monotonic();
     if (left <= Duration::zero()) break;
-    if (call->context->IsCancelled()) status = grpc::Status(grpc::StatusCode::CANCELLED, "the client is gone");
+    if (call->context->IsCancelled()) status = Gone();
     if (!parts_.clock->SleepFor(std::min<Duration>(left, kCancelNotice), parts_.stop)) {
       status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the local service is shutting down");
     }
@@ -219,7 +225,7 @@ arrow::Result<grpc::Status> ReadService::SendMessage(Call* call, const OpenedStr
     grpc::Status waited = SleepFor(call, throttle->Reserve(bytes));
     if (!waited.ok()) return waited;
   }
-  if (!writer->Write(message)) return grpc::Status(grpc::StatusCode::CANCELLED, "the client is gone");
+  if (!writer->Write(message)) return Gone();
   *rows_sent = batch->num_rows();
   parts_.counters->MessageSent(call->stream, opening, *rows_sent, bytes);
   return grpc::Status::OK;

@@ -52,6 +52,8 @@ class ReadService final : public grpc::Service {
   grpc::Status SendRows(Call* call, const OpenedStream& stream, int64_t opening, Writer* writer);
   grpc::Status Apply(Call* call, std::vector<CallFaults::Fired> fired);
   grpc::Status SleepFor(Call* call, Duration duration);
+  /// The status of a call that ended under the service's hands.
+  grpc::Status Gone() const;
   arrow::Result<grpc::Status> SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening, int64_t* rows_sent,
                                           Writer* writer);
 

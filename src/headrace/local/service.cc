@@ -2,9 +2,11 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
+#include <grpc/grpc.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
@@ -23,6 +25,10 @@ constexpr int kFewestThreads = 4;  // gRPC's own pollers and a call
 // What a call in progress gets at Shutdown before its connection is closed under it.
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 constexpr int kPingIntervalMs = 5000;
+
+// When its last user goes, gRPC 1.51 waits for its own threads, one of which sleeps for ten seconds where a connection had more to send
+// than its client took: a service that is told to stop would linger that long. So the process keeps gRPC once it has had a service.
+void KeepGrpc() { [[maybe_unused]] static const bool kept = (grpc_init(), true); }
 
 arrow::Status CheckRange(std::string option, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return arrow::Status::OK();
@@ -103,6 +109,7 @@ arrow::Status Service::Impl::StartServer() {
                                                                 .clock = options.clock,
                                                                 .limits = {.bytes = options.message_bytes, .rows = options.message_rows},
                                                                 .stop = stop.get_token()});
+  KeepGrpc();
   grpc::ServerBuilder builder;
   builder.RegisterService(read_service.get());
   grpc::ResourceQuota quota("headrace local service");
@@ -150,7 +157,16 @@ void Service::Shutdown() {
   impl_->admin.Stop();
   // The listener ends after the server: it still holds duplicates of the sockets, and Break may be called.
   if (impl_->server != nullptr) {
-    impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    // What has not ended by itself then (its client does not read on) loses its connection, which clients take for UNAVAILABLE. gRPC would
+    // cancel it instead, and clients do not try again what was cancelled.
+    std::jthread breaker([this](const std::stop_token& ended) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any().wait_for(lock, ended, kShutdownGrace, [&] { return ended.stop_requested(); });
+      if (!ended.stop_requested()) impl_->listener.BreakAll();
+    });
+    impl_->server->Shutdown(std::chrono::system_clock::now() + 4 * kShutdownGrace);
+    breaker.request_stop();
     impl_->server->Wait();
   }
   impl_->listener.Stop();
