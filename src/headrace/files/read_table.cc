@@ -1,10 +1,13 @@
 #include "headrace/files/read_table.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <arrow/array.h>
+#include <arrow/array/concatenate.h>
 #include <arrow/builder.h>
 #include <arrow/compute/cast.h>
 #include <arrow/csv/api.h>
@@ -110,7 +113,7 @@ arrow::csv::ConvertOptions ConvertOptionsOf(const ReadTableOptions& options) {
   return convert;
 }
 
-arrow::Result<TablePtr> ReadCsv(FileSystem* files, const std::string& path, const ReadTableOptions& options, bool gzip) {
+arrow::Result<TablePtr> ReadCsvAs(const arrow::csv::ConvertOptions& convert, FileSystem* files, const std::string& path, bool gzip) {
   std::shared_ptr<arrow::io::InputStream> input;
   ARROW_ASSIGN_OR_RAISE(input, files->Open(path));
   std::unique_ptr<arrow::util::Codec> codec;
@@ -124,15 +127,63 @@ arrow::Result<TablePtr> ReadCsv(FileSystem* files, const std::string& path, cons
   read.block_size = 16 << 20;
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.newlines_in_values = true;
-  ARROW_ASSIGN_OR_RAISE(auto reader,
-                        arrow::csv::TableReader::Make(arrow::io::default_io_context(), input, read, parse, ConvertOptionsOf(options)));
-  ARROW_ASSIGN_OR_RAISE(auto table, reader->Read());
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::csv::TableReader::Make(arrow::io::default_io_context(), input, read, parse, convert));
+  return reader->Read();
+}
+
+/// True for a whole number whose digits are not those of `value`, the double that it was read as.
+bool LosesDigits(std::string_view text, double value) {
+  std::string_view digits = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+  bool whole = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return whole && digits != fmt::format("{:.0f}", std::abs(value));
+}
+
+/// A column of whole numbers of which one is beyond INT64 is taken for FLOAT64, and its long numbers would lose digits: an error instead.
+arrow::Status RefuseLostDigits(const TablePtr& table, FileSystem* files, const std::string& path, const ReadTableOptions& options,
+                               bool gzip) {
+  constexpr double kExactBelow = 9007199254740992.0;  // 2^53: every whole number below is a double
+  auto convert = ConvertOptionsOf(options);
+  for (const auto& field : table->fields()) {
+    if (field->type()->id() != arrow::Type::DOUBLE) continue;
+    bool large = false;
+    for (const auto& chunk : table->GetColumnByName(field->name())->chunks()) {
+      const auto& values = static_cast<const arrow::DoubleArray&>(*chunk);
+      for (int64_t row = 0; row < values.length() && !large; ++row)
+        large = values.IsValid(row) && std::abs(values.Value(row)) >= kExactBelow;
+    }
+    if (!large) continue;
+    convert.include_columns.push_back(field->name());
+    convert.column_types[field->name()] = arrow::utf8();
+  }
+  if (convert.include_columns.empty()) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(auto texts, ReadCsvAs(convert, files, path, gzip));
+  for (const auto& field : texts->fields()) {
+    ARROW_ASSIGN_OR_RAISE(auto text_column, arrow::Concatenate(texts->GetColumnByName(field->name())->chunks()));
+    ARROW_ASSIGN_OR_RAISE(auto value_column, arrow::Concatenate(table->GetColumnByName(field->name())->chunks()));
+    const auto& text = static_cast<const arrow::StringArray&>(*text_column);
+    const auto& value = static_cast<const arrow::DoubleArray&>(*value_column);
+    for (int64_t row = 0; row < text.length(); ++row) {
+      if (text.IsNull(row) || value.IsNull(row) || !LosesDigits(text.GetView(row), value.Value(row))) continue;
+      return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .row = row, .column = field->name()},
+                       fmt::format("{}: column {}, row {}: {} does not fit into INT64, and as FLOAT64 it would lose digits; give the table "
+                                   "as Parquet with a DECIMAL or STRING column",
+                                   path, field->name(), row, text.GetView(row)));
+    }
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<TablePtr> ReadCsv(FileSystem* files, const std::string& path, const ReadTableOptions& options, bool gzip) {
+  ARROW_ASSIGN_OR_RAISE(auto table, ReadCsvAs(ConvertOptionsOf(options), files, path, gzip));
   for (int i = 0; i < table->num_columns(); ++i) {
     ARROW_ASSIGN_OR_RAISE(auto column, TimesOfText(table->column(i)));
     if (column == table->column(i)) continue;
     ARROW_ASSIGN_OR_RAISE(table, table->SetColumn(i, table->field(i)->WithType(column->type()), column));
   }
-  return NormalizeToBigQuery(table);
+  ARROW_ASSIGN_OR_RAISE(table, NormalizeToBigQuery(table));
+  ARROW_RETURN_NOT_OK(RefuseLostDigits(table, files, path, options, gzip));
+  return table;
 }
 
 arrow::Result<TablePtr> ReadDirectory(FileSystem* files, const std::string& path) {

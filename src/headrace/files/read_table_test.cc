@@ -71,6 +71,8 @@ struct CsvCase {
 const CsvCase kCsvCases[] = {
     {"1\n-9223372036854775808\n", "int64", "[1, -9223372036854775808]"},
     {"1\n\n2.5\n", "double", "[1, null, 2.5]"},
+    {"9007199254740993\n", "int64", "[9007199254740993]"},
+    {"18446744073709551616\n0.5\n1e300\n", "double", "[18446744073709551616, 0.5, 1e300]"},
     {"true\nFalse\n", "bool", "[true, false]"},
     {"2013-01-01\n0001-01-01\n9999-12-31\n", "date32[day]", "[15706, -719162, 2932896]"},
     {"10:00:00\n10:00:00.25\n", "time64[us]", "[36000000000, 36000250000]"},
@@ -184,6 +186,8 @@ TEST(ReadTableTest, RefusedWithTheReason) {
   WriteText(root / "bad.parquet", "PAR1 no");
   WriteText(root / "empty.csv", "");
   WriteText(root / "bad.csv.gz", "not gzip");
+  WriteText(root / "digits.csv", "n\n1\n9223372036854775809\n");
+  WriteText(root / "mixed.csv", "n,k\n0.5,1\n,2\n-9007199254740993,3\n");
   WriteText(root / "nanos.csv", "t\n2013-01-01T00:00:00.123456789\n");
   struct Case {
     const char* name;
@@ -201,6 +205,8 @@ TEST(ReadTableTest, RefusedWithTheReason) {
       {"bad.parquet", Code::kInvalidArgument, "bad.parquet"},
       {"empty.csv", Code::kInvalidArgument, "empty.csv"},
       {"bad.csv.gz", Code::kInvalidArgument, "bad.csv.gz"},
+      {"digits.csv", Code::kInvalidArgument, "column n, row 1: 9223372036854775809"},
+      {"mixed.csv", Code::kInvalidArgument, "column n, row 2: -9007199254740993"},
       {"nanos.csv", Code::kInvalidArgument, "column t, row 0"},
   };
   for (const auto& item : cases) {
