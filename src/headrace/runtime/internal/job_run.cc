@@ -199,6 +199,7 @@ arrow::Result<std::vector<std::unique_ptr<SinkWriter>>> JobRun::OpenWriters(int 
 }
 
 arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writers, int readers) {
+  started_ = parts_.environment.clock->Monotonic();  // before any reader can be seen to work, so that the first interval has a sure start
   int64_t room = std::max<int64_t>(1, parts_.memory->limit() / static_cast<int64_t>(writers.size()));
   for (size_t i = 0; i < writers.size(); ++i) queues_.push_back(std::make_unique<WriterQueue>(room));
   events_ = std::make_unique<RunEvents>(parts_.environment.clock, parts_.stop_at_checkpoint, parts_.stop_now, readers,
@@ -249,13 +250,12 @@ void JobRun::RunReader(ReaderLoop* loop) {
 
 arrow::Result<JobEnd> JobRun::Coordinate() {
   auto* clock = parts_.environment.clock;
-  auto next = MonotonicTime::max();
-  auto schedule = [&] {
-    if (parts_.store != nullptr) next = clock->Monotonic() + parts_.options.checkpoint_interval;
+  auto next_after = [&](MonotonicTime start) {
+    return parts_.store == nullptr ? MonotonicTime::max() : start + parts_.options.checkpoint_interval;
   };
-  schedule();
+  auto deadline = next_after(started_);
   while (true) {
-    switch (events_->Wait(next)) {
+    switch (events_->Wait(deadline)) {
       case RunEvents::Wake::kFailed:
       case RunEvents::Wake::kStopNow:
         return events_->status();
@@ -266,7 +266,7 @@ arrow::Result<JobEnd> JobRun::Coordinate() {
         ARROW_RETURN_NOT_OK(TakeCheckpoint(true, false));
         return JobEnd::kStoppedAtCheckpoint;
       case RunEvents::Wake::kTime:
-        schedule();
+        deadline = next_after(clock->Monotonic());
         ARROW_RETURN_NOT_OK(TakeCheckpoint(false, false));
         break;
     }

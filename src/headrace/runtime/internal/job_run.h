@@ -82,6 +82,7 @@ class JobRun {
   bool prepare_called_ = false;
   bool reopened_ = false;  // there were writers before: the new ones take over their states
   bool commit_begun_ = false;
+  MonotonicTime started_{0};  // of the threads
 
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Committer> committer_;
