@@ -39,7 +39,12 @@ std::string ToText(const std::shared_ptr<arrow::Buffer>& buffer) { return buffer
 class ScriptedServer::Impl final : public api::BigQueryRead::Service {
  public:
   explicit Impl(ServedTable served) : table(std::move(served)) { Listen(); }
-  ~Impl() override { server->Shutdown(std::chrono::system_clock::now()); }
+  ~Impl() override {
+    server->Shutdown(std::chrono::system_clock::now());
+    server->Wait();
+    // The threads of gRPC, which is not instrumented, are over; the mutex lets the thread sanitizer see it too.
+    std::lock_guard<std::mutex> guard(mutex);
+  }
 
   void Listen() {
     grpc::ServerBuilder builder;
