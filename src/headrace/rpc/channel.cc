@@ -20,9 +20,10 @@ constexpr int kReadChunkMax = 8 << 20;
 // A dropped path is noticed after 40 s; pings more often than every 30 s make some front ends answer "too many pings" (fact U73).
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
-// The retry tables own the waiting; the channel only must not be slower than they are.
+// The retry tables own the waiting; the channel only must not be slower than they are (at 5 s, reads took up to 10 s to see a service that
+// was back).
 constexpr int kFirstReconnectMs = 100;
-constexpr int kLongestReconnectMs = 5'000;
+constexpr int kLongestReconnectMs = 1'000;
 constexpr int kStreamsPerChannel = 2;  // spec: one channel per two to four streams
 constexpr int kMostChannels = 8;
 
