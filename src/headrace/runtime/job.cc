@@ -12,6 +12,14 @@
 namespace headrace {
 namespace {
 
+/// Nothing was persisted there: the job died before that, or the directory is another one.
+arrow::Status NoCheckpoint(const std::string& directory) {
+  return MakeError({.code = Code::kNotFound, .service = "checkpoints", .resource = directory, .reason = "NO_CHECKPOINT"},
+                   fmt::format("{} holds no checkpoint to resume from; if this is the right directory, the job ended before it had read "
+                               "anything: start it again as it was started first",
+                               directory));
+}
+
 constexpr int kRunIdDigits = 8;  // SinkContext::run_id
 
 arrow::Status RefuseExisting(const std::optional<StoredCheckpoint>& newest, const std::string& directory) {
@@ -53,14 +61,10 @@ arrow::Result<std::unique_ptr<Job>> Job::Restore(std::shared_ptr<const Source> s
   if (options.checkpoint.empty()) return InvalidOption("checkpoint", "a job is restored from a checkpoint directory: give checkpoint");
   ARROW_RETURN_NOT_OK(CheckJobOptions(options, *source, *sink));
   ARROW_ASSIGN_OR_RAISE(auto exists, environment.files->Stat(options.checkpoint));
-  auto nothing = [&] {
-    return MakeError({.code = Code::kNotFound, .service = "checkpoints", .resource = options.checkpoint, .reason = "NO_CHECKPOINT"},
-                     fmt::format("{} holds no checkpoint to resume from", options.checkpoint));
-  };
-  if (!exists) return nothing();
+  if (!exists) return NoCheckpoint(options.checkpoint);
   ARROW_ASSIGN_OR_RAISE(auto store, CheckpointStore::Open(environment.files, options.checkpoint));
   ARROW_ASSIGN_OR_RAISE(auto newest, store->Newest());
-  if (!newest) return nothing();
+  if (!newest) return NoCheckpoint(options.checkpoint);
   if (!options.job_name.empty() && options.job_name != newest->state.job_name) {
     return InvalidOption("job_name", fmt::format("{} holds the job {}, not {}. Leave job_name out to resume it", options.checkpoint,
                                                  newest->state.job_name, options.job_name));
@@ -72,10 +76,7 @@ arrow::Result<std::unique_ptr<Job>> Job::Restore(std::shared_ptr<const Source> s
 
 arrow::Result<PersistedJob> ReadPersistedJob(FileSystem* files, const std::string& directory) {
   ARROW_ASSIGN_OR_RAISE(auto newest, ReadNewestCheckpoint(files, directory));
-  if (!newest) {
-    return MakeError({.code = Code::kNotFound, .service = "checkpoints", .resource = directory, .reason = "NO_CHECKPOINT"},
-                     fmt::format("{} holds no checkpoint to resume from", directory));
-  }
+  if (!newest) return NoCheckpoint(directory);
   return PersistedJob{.configuration = std::move(newest->state.configuration),
                       .job_name = std::move(newest->state.job_name),
                       .finished = newest->finished,
