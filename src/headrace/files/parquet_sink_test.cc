@@ -401,8 +401,8 @@ TEST(ParquetWriterTest, SchemasThatAFileCannotHold) {
   auto none = sink->Prepare(Context(), arrow::schema({}));
   EXPECT_EQ(CodeOf(none.status()), Code::kUnimplemented);
   EXPECT_THAT(none.status().message(), HasSubstr("without columns"));
-  auto interval = sink->Prepare(Context(), arrow::schema({arrow::field("i", arrow::month_day_nano_interval())}));
-  EXPECT_EQ(GetErrorInfo(interval.status())->column, "i");
+  auto duration = sink->Prepare(Context(), arrow::schema({arrow::field("i", arrow::duration(arrow::TimeUnit::SECOND))}));
+  EXPECT_EQ(GetErrorInfo(duration.status())->column, "i");
   EXPECT_THAT(NamesIn(root.path()), IsEmpty());
 }
 
@@ -538,6 +538,14 @@ const TypeCase kTypeCases[] = {
      "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=false, timeUnit=microseconds,"},
     {TypeKind::kTimestamp, "[null, -62135596800000000, 253402300799999999, -1]",
      "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds,"},
+    {TypeKind::kTimestamp12, R"x([null, "2024-01-02T03:04:05.123456789012Z", "0001-01-01T00:00:00.000000000000Z", ""])x",
+     "binary field_id=-1 c (String);"},
+    {TypeKind::kInterval,
+     R"x([null, {"months": 14, "days": 3, "microseconds": -1}, {"months": -1, "days": 0, "microseconds": 0},
+         {"months": 0, "days": 0, "microseconds": 0}])x",
+     "group field_id=-1 c {"},
+    {TypeKind::kRange, R"x([null, {"start": 0, "end": 1}, {"start": null, "end": -1}, {"start": null, "end": null}])x",
+     "group field_id=-1 c {"},
     {TypeKind::kGeography, R"x([null, "POINT(1 2)", "", "x"])x", "binary field_id=-1 c (String);"},
     {TypeKind::kJson, R"x([null, "{\"a\": [1]}", "null", "\"x\""])x", "binary field_id=-1 c (String);"},
     {TypeKind::kStruct, R"x([null, {"x": null, "r": []}, {"x": 1, "r": ["a", "b"]}, {"x": 2, "r": [""]}])x", "group field_id=-1 c {"},
@@ -560,9 +568,7 @@ std::shared_ptr<arrow::Table> WriteAndRead(const std::string& path, const std::s
 
 TEST(ParquetTypesTest, EveryTypeRoundTripsInEveryMode) {
   TemporaryDirectory root;
-  size_t built = 0;
-  for (const auto& row : TypeTable()) built += row.built && row.kind ? 1 : 0;
-  EXPECT_EQ(std::size(kTypeCases), built);
+  EXPECT_EQ(std::size(kTypeCases), TypeTable().size() - 1);
   for (const auto& item : kTypeCases) {
     SCOPED_TRACE(std::string(TypeName(item.kind)));
     Field field{.name = "c", .kind = item.kind};
@@ -571,8 +577,11 @@ TEST(ParquetTypesTest, EveryTypeRoundTripsInEveryMode) {
     }
     auto schema = ToArrowSchema({{field}}).ValueOrDie();
     std::shared_ptr<arrow::Array> values;
-    if (item.kind == TypeKind::kStruct) {  // Arrow's JSON reader makes no null struct with a child that cannot be null
-      auto inner = arrow::struct_({arrow::field("x", arrow::int64()), arrow::field("r", arrow::list(arrow::utf8()))});
+    if (item.kind == TypeKind::kStruct || item.kind == TypeKind::kInterval) {
+      // Arrow's JSON reader makes no null struct with a child that cannot be null.
+      arrow::FieldVector children;
+      for (const auto& child : schema->field(0)->type()->fields()) children.push_back(child->WithNullable(true));
+      auto inner = arrow::struct_(children);
       auto parsed = arrow::json::ArrayFromJSONString(inner, item.values).ValueOrDie();
       const auto& rows = static_cast<const arrow::StructArray&>(*parsed);
       values = std::make_shared<arrow::StructArray>(schema->field(0)->type(), rows.length(), rows.fields(), rows.null_bitmap(), 1);

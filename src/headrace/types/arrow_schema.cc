@@ -7,38 +7,77 @@
 namespace headrace {
 namespace {
 
-arrow::Result<std::shared_ptr<arrow::DataType>> ArrowTypeOf(const Field& field, const std::string& path);
-
-arrow::Result<std::shared_ptr<arrow::Field>> ToArrow(const Field& field, const std::string& path) {
-  if (!RowOf(field.kind).built) {
-    ErrorInfo info{.code = Code::kUnimplemented, .resource = std::string(TypeName(field.kind)), .reason = "UNSUPPORTED", .column = path};
-    return MakeError(std::move(info), fmt::format("column {}: the type {} is not built yet; leave the column out of the selected fields",
-                                                  path, TypeName(field.kind)));
-  }
-  ARROW_ASSIGN_OR_RAISE(auto type, ArrowTypeOf(field, path));
-  std::shared_ptr<arrow::KeyValueMetadata> metadata;
-  if (field.kind == TypeKind::kJson) {
-    metadata =
-        arrow::key_value_metadata({std::string(kExtensionNameKey), std::string(kExtensionMetadataKey)}, {std::string(kJsonExtension), ""});
-  } else if (field.kind == TypeKind::kGeography) {
-    metadata = arrow::key_value_metadata({std::string(kExtensionNameKey), std::string(kExtensionMetadataKey)},
-                                         {std::string(kGeographyExtension), R"({"encoding": "WKT"})"});
-  }
-  if (field.mode != Mode::kRepeated) return arrow::field(field.name, std::move(type), field.mode != Mode::kRequired, metadata);
-  // The metadata says what the values are, so it belongs to the element.
-  return arrow::field(field.name, arrow::list(arrow::field("item", std::move(type), true, metadata)), false);
+std::shared_ptr<arrow::KeyValueMetadata> Mark(std::string_view name, std::string metadata = "") {
+  return arrow::key_value_metadata({std::string(kExtensionNameKey), std::string(kExtensionMetadataKey)},
+                                   {std::string(name), std::move(metadata)});
 }
 
-arrow::Result<std::shared_ptr<arrow::DataType>> StructTypeOf(const Field& field, const std::string& path) {
-  arrow::FieldVector children;
-  for (const Field& child : field.fields) {
-    ARROW_ASSIGN_OR_RAISE(auto arrow_child, ToArrow(child, path + "." + child.name));
-    children.push_back(std::move(arrow_child));
+std::shared_ptr<arrow::KeyValueMetadata> MarkOf(TypeKind kind, TimestampPrecision timestamp12) {
+  switch (kind) {
+    case TypeKind::kJson:
+      return Mark(kJsonExtension);
+    case TypeKind::kGeography:
+      return Mark(kGeographyExtension, R"({"encoding": "WKT"})");
+    case TypeKind::kInterval:
+      return Mark(kIntervalExtension);
+    case TypeKind::kRange:
+      return Mark(kRangeExtension);
+    case TypeKind::kTimestamp12:
+      // Cut to microseconds, it is a TIMESTAMP like any other.
+      return timestamp12 == TimestampPrecision::kMicros ? nullptr : Mark(kTimestampPicosExtension);
+    default:
+      return nullptr;
   }
+}
+
+std::shared_ptr<arrow::DataType> Timestamp12Type(TimestampPrecision timestamp12) {
+  switch (timestamp12) {
+    case TimestampPrecision::kMicros:
+      return arrow::timestamp(arrow::TimeUnit::MICRO, "UTC");
+    case TimestampPrecision::kNanos:
+      return arrow::timestamp(arrow::TimeUnit::NANO, "UTC");
+    case TimestampPrecision::kPicos:
+      break;
+  }
+  return arrow::utf8();
+}
+
+std::shared_ptr<arrow::DataType> IntervalType() {
+  return arrow::struct_({arrow::field("months", arrow::int32(), false), arrow::field("days", arrow::int32(), false),
+                         arrow::field("microseconds", arrow::int64(), false)});
+}
+
+std::shared_ptr<arrow::DataType> ArrowTypeOf(const Field& field, TimestampPrecision timestamp12);
+
+std::shared_ptr<arrow::Field> ToArrow(const Field& field, TimestampPrecision timestamp12) {
+  auto type = ArrowTypeOf(field, timestamp12);
+  auto metadata = MarkOf(field.kind, timestamp12);
+  if (field.mode != Mode::kRepeated) return arrow::field(field.name, std::move(type), field.mode != Mode::kRequired, std::move(metadata));
+  // The metadata says what the values are, so it belongs to the element.
+  return arrow::field(field.name, arrow::list(arrow::field("item", std::move(type), true, std::move(metadata))), false);
+}
+
+std::shared_ptr<arrow::DataType> StructTypeOf(const Field& field, TimestampPrecision timestamp12) {
+  arrow::FieldVector children;
+  for (const Field& child : field.fields) children.push_back(ToArrow(child, timestamp12));
   return arrow::struct_(std::move(children));
 }
 
-arrow::Result<std::shared_ptr<arrow::DataType>> ArrowTypeOf(const Field& field, const std::string& path) {
+std::shared_ptr<arrow::DataType> RangeType(TypeKind element) {
+  // A null side is unbounded.
+  auto type = ArrowTypeOf({.name = "start", .kind = element}, TimestampPrecision::kPicos);
+  return arrow::struct_({arrow::field("start", type), arrow::field("end", type)});
+}
+
+// The schema is valid, so every decimal type can be made.
+std::shared_ptr<arrow::DataType> DecimalOf(const Field& field) {
+  if (field.kind == TypeKind::kNumeric) {
+    return field.precision == 0 ? arrow::decimal128(38, 9) : arrow::decimal128(field.precision, field.scale);
+  }
+  return field.precision == 0 ? arrow::decimal256(76, 38) : arrow::decimal256(field.precision, field.scale);
+}
+
+std::shared_ptr<arrow::DataType> ArrowTypeOf(const Field& field, TimestampPrecision timestamp12) {
   switch (field.kind) {
     case TypeKind::kInt64:
       return arrow::int64();
@@ -53,9 +92,8 @@ arrow::Result<std::shared_ptr<arrow::DataType>> ArrowTypeOf(const Field& field, 
     case TypeKind::kBytes:
       return arrow::binary();
     case TypeKind::kNumeric:
-      return field.precision == 0 ? arrow::Decimal128Type::Make(38, 9) : arrow::Decimal128Type::Make(field.precision, field.scale);
     case TypeKind::kBigNumeric:
-      return field.precision == 0 ? arrow::Decimal256Type::Make(76, 38) : arrow::Decimal256Type::Make(field.precision, field.scale);
+      return DecimalOf(field);
     case TypeKind::kDate:
       return arrow::date32();
     case TypeKind::kTime:
@@ -64,14 +102,16 @@ arrow::Result<std::shared_ptr<arrow::DataType>> ArrowTypeOf(const Field& field, 
       return arrow::timestamp(arrow::TimeUnit::MICRO);
     case TypeKind::kTimestamp:
       return arrow::timestamp(arrow::TimeUnit::MICRO, "UTC");
-    case TypeKind::kStruct:
-      return StructTypeOf(field, path);
     case TypeKind::kTimestamp12:
+      return Timestamp12Type(timestamp12);
     case TypeKind::kInterval:
+      return IntervalType();
     case TypeKind::kRange:
-      break;  // refused by the caller
+      return RangeType(field.range_element);
+    case TypeKind::kStruct:
+      return StructTypeOf(field, timestamp12);
   }
-  return arrow::Status::NotImplemented(TypeName(field.kind));
+  return arrow::null();  // not reached: every kind is above
 }
 
 arrow::Status NoBigQueryType(const arrow::DataType& type, const std::string& path, std::string_view why) {
@@ -79,10 +119,11 @@ arrow::Status NoBigQueryType(const arrow::DataType& type, const std::string& pat
   return MakeError(std::move(info), fmt::format("column {}: the Arrow type {} has no BigQuery type{}", path, type.ToString(), why));
 }
 
-// What a utf8 column's extension name says that it is.
+// What a utf8 column's extension name says that it is. The service sends TIMESTAMP(12) as text when picoseconds are asked for.
 TypeKind TextKind(std::string_view extension) {
   if (extension == kJsonExtension || extension == "google:sqlType:json") return TypeKind::kJson;
   if (extension == kGeographyExtension) return TypeKind::kGeography;
+  if (extension == kTimestampPicosExtension || extension == "google:sqlType:timestamp") return TypeKind::kTimestamp12;
   return TypeKind::kString;
 }
 
@@ -117,6 +158,50 @@ arrow::Status SetStruct(const arrow::DataType& type, const std::string& path, in
     field->fields.push_back(std::move(converted));
   }
   return arrow::Status::OK();
+}
+
+// A struct of exactly these integer children, whatever their order of nullability: what the service and files of others send.
+arrow::Status SetInterval(const arrow::DataType& type, const std::string& path, Field* field) {
+  static constexpr std::pair<const char*, arrow::Type::type> kChildren[] = {
+      {"months", arrow::Type::INT32}, {"days", arrow::Type::INT32}, {"microseconds", arrow::Type::INT64}};
+  bool fits = type.num_fields() == 3;
+  for (int i = 0; fits && i < 3; ++i) {
+    const auto& child = *type.field(i);
+    fits = SameColumnName(child.name(), kChildren[i].first) && child.type()->id() == kChildren[i].second;
+  }
+  if (!fits) return NoBigQueryType(type, path, ": an INTERVAL is struct{months int32, days int32, microseconds int64}");
+  field->kind = TypeKind::kInterval;
+  return arrow::Status::OK();
+}
+
+arrow::Status SetRange(const arrow::DataType& type, const std::string& path, int depth, Field* field) {
+  constexpr std::string_view kWhat = ": a RANGE is struct{start T, end T} of two DATEs, DATETIMEs or TIMESTAMPs";
+  if (type.num_fields() != 2 || !SameColumnName(type.field(0)->name(), "start") || !SameColumnName(type.field(1)->name(), "end")) {
+    return NoBigQueryType(type, path, kWhat);
+  }
+  ARROW_ASSIGN_OR_RAISE(auto start, FromArrow(*type.field(0), path + ".start", depth + 1));
+  ARROW_ASSIGN_OR_RAISE(auto end, FromArrow(*type.field(1), path + ".end", depth + 1));
+  const bool element = start.kind == TypeKind::kDate || start.kind == TypeKind::kDatetime || start.kind == TypeKind::kTimestamp;
+  if (!element || start.kind != end.kind || start.mode == Mode::kRepeated || end.mode == Mode::kRepeated) {
+    return NoBigQueryType(type, path, kWhat);
+  }
+  field->kind = TypeKind::kRange;
+  field->range_element = start.kind;
+  return arrow::Status::OK();
+}
+
+arrow::Status SetStructKind(std::string_view extension, const arrow::DataType& type, const std::string& path, int depth, Field* field) {
+  if (extension == kIntervalExtension) return SetInterval(type, path, field);
+  if (extension == kRangeExtension) return SetRange(type, path, depth, field);
+  return SetStruct(type, path, depth, field);
+}
+
+void SetTimestamp(std::string_view extension, const arrow::TimestampType& type, Field* field) {
+  if (type.timezone().empty()) {
+    field->kind = TypeKind::kDatetime;
+  } else {
+    field->kind = extension == kTimestampPicosExtension ? TypeKind::kTimestamp12 : TypeKind::kTimestamp;
+  }
 }
 
 arrow::Status SetRepeated(const arrow::Field& list, const arrow::Field& list_item, const std::string& path, int depth, Field* field) {
@@ -177,10 +262,13 @@ arrow::Status SetKind(const arrow::Field& arrow_field, const arrow::DataType& ty
       field->kind = TypeKind::kTime;
       return arrow::Status::OK();
     case arrow::Type::TIMESTAMP:
-      field->kind = static_cast<const arrow::TimestampType&>(type).timezone().empty() ? TypeKind::kDatetime : TypeKind::kTimestamp;
+      SetTimestamp(ExtensionNameOf(arrow_field), static_cast<const arrow::TimestampType&>(type), field);
+      return arrow::Status::OK();
+    case arrow::Type::INTERVAL_MONTH_DAY_NANO:
+      field->kind = TypeKind::kInterval;
       return arrow::Status::OK();
     case arrow::Type::STRUCT:
-      return SetStruct(type, path, depth, field);
+      return SetStructKind(ExtensionNameOf(arrow_field), type, path, depth, field);
     case arrow::Type::LIST:
     case arrow::Type::LARGE_LIST:
     case arrow::Type::FIXED_SIZE_LIST:
@@ -210,18 +298,15 @@ arrow::Result<Field> FromArrow(const arrow::Field& arrow_field, const std::strin
 
 }  // namespace
 
-arrow::Result<std::shared_ptr<arrow::Field>> ToArrowField(const Field& field) {
+arrow::Result<std::shared_ptr<arrow::Field>> ToArrowField(const Field& field, TimestampPrecision timestamp12) {
   ARROW_RETURN_NOT_OK(ValidateSchema({{field}}));
-  return ToArrow(field, field.name);
+  return ToArrow(field, timestamp12);
 }
 
-arrow::Result<std::shared_ptr<arrow::Schema>> ToArrowSchema(const TableSchema& schema) {
+arrow::Result<std::shared_ptr<arrow::Schema>> ToArrowSchema(const TableSchema& schema, TimestampPrecision timestamp12) {
   ARROW_RETURN_NOT_OK(ValidateSchema(schema));
   arrow::FieldVector fields;
-  for (const Field& field : schema.fields) {
-    ARROW_ASSIGN_OR_RAISE(auto arrow_field, ToArrow(field, field.name));
-    fields.push_back(std::move(arrow_field));
-  }
+  for (const Field& field : schema.fields) fields.push_back(ToArrow(field, timestamp12));
   return arrow::schema(std::move(fields));
 }
 
@@ -233,6 +318,12 @@ arrow::Result<TableSchema> FromArrowSchema(const arrow::Schema& schema) {
   }
   ARROW_RETURN_NOT_OK(ValidateSchema(result));
   return result;
+}
+
+std::optional<TypeKind> KindOfCanonical(const arrow::Field& field) {
+  auto converted = FromArrow(field, field.name(), 1);
+  if (!converted.ok()) return std::nullopt;
+  return converted->kind;
 }
 
 }  // namespace headrace

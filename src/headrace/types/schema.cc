@@ -1,7 +1,9 @@
 #include "headrace/types/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,8 +24,25 @@ arrow::Status Wrong(const std::string& path, std::string message) {
   return MakeError({.code = Code::kInvalidArgument, .reason = "INVALID_SCHEMA", .column = path}, std::move(message));
 }
 
-int64_t CharacterCount(std::string_view utf8) {
-  return std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+// https://cloud.google.com/bigquery/docs/schemas#column_names: what a name, also a flexible one, must not hold or begin with.
+constexpr std::string_view kRefusedCharacters = "!\"$()*,./;?@[\\]^`{}~";
+constexpr std::array<std::string_view, 6> kRefusedPrefixes = {"_TABLE_",        "_FILE_",   "_PARTITION",
+                                                              "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"};
+
+// The code point at the start of `text` and its length in bytes; nothing when that is no UTF-8.
+std::optional<std::pair<uint32_t, size_t>> FirstCharacter(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
+  if (byte(0) < 0x80) return std::pair(byte(0), size_t{1});
+  const size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return std::nullopt;
+  uint32_t point = byte(0) & (0xFFU >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return std::nullopt;
+    point = point << 6 | (byte(i) & 0x3F);
+  }
+  static constexpr std::array<uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  if (point < kLeast[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) return std::nullopt;
+  return std::pair(point, length);
 }
 
 // Bounds of https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#parameterized_decimal_type
@@ -74,9 +93,7 @@ arrow::Status ValidateFields(const std::vector<Field>& fields, const std::string
   for (const Field& field : fields) {
     std::string path = parent.empty() ? field.name : parent + "." + field.name;
     if (field.name.empty()) return Wrong(path, fmt::format("a column {} has no name", parent.empty() ? "of the table" : "of " + parent));
-    if (CharacterCount(field.name) > kMaxColumnNameLength) {
-      return Wrong(path, fmt::format("column {}: a column name has at most {} characters", path, kMaxColumnNameLength));
-    }
+    if (auto wrong = WhatIsWrongWithColumnName(field.name)) return Wrong(path, fmt::format("column {}: {}", path, *wrong));
     if (!names.insert(Folded(field.name)).second) {
       return Wrong(path, fmt::format("column {}: the name appears twice (upper and lower case are the same to BigQuery)", path));
     }
@@ -95,6 +112,27 @@ std::optional<size_t> FindField(const std::vector<Field>& fields, std::string_vi
   for (size_t i = 0; i < fields.size(); ++i) {
     if (SameColumnName(fields[i].name, name)) return i;
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> WhatIsWrongWithColumnName(std::string_view name) {
+  if (name.empty()) return "a column needs a name";
+  for (std::string_view prefix : kRefusedPrefixes) {
+    if (SameColumnName(name.substr(0, prefix.size()), prefix))
+      return fmt::format("BigQuery keeps names that begin with {} to itself", prefix);
+  }
+  int characters = 0;
+  for (std::string_view rest = name; !rest.empty(); ++characters) {
+    auto first = FirstCharacter(rest);
+    if (!first) return "the name is not valid UTF-8";
+    const auto [point, length] = *first;
+    if (point < 0x20 || (point >= 0x7F && point < 0xA0)) return fmt::format("a name cannot hold the control character U+{:04X}", point);
+    if (length == 1 && kRefusedCharacters.find(rest[0]) != std::string_view::npos) {
+      return fmt::format("a name cannot hold the character {}: rename the column", rest[0]);
+    }
+    rest.remove_prefix(length);
+  }
+  if (characters > kMaxColumnNameLength) return fmt::format("a column name has at most {} characters", kMaxColumnNameLength);
   return std::nullopt;
 }
 

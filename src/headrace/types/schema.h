@@ -64,7 +64,11 @@ bool SameColumnName(std::string_view a, std::string_view b);
 /// The index of the field of that name, whatever its case; nothing when there is none.
 std::optional<size_t> FindField(const std::vector<Field>& fields, std::string_view name);
 
-/// What every schema must keep: names present, short enough and not twice (whatever their case), nesting, precision and scale within the
+/// Nothing for a name that BigQuery takes for a column, flexible ones included (letters of any script, digits first, spaces, dashes ...);
+/// else what is wrong with it. Characters beyond ASCII are left to the service, save for control characters and invalid UTF-8.
+std::optional<std::string> WhatIsWrongWithColumnName(std::string_view name);
+
+/// What every schema must keep: names that BigQuery takes and none twice (whatever its case), nesting, precision and scale within the
 /// type's bounds, a STRUCT with fields. The error names the column by its path (a.b.c).
 arrow::Status ValidateSchema(const TableSchema& schema);
 

@@ -29,7 +29,6 @@ struct TypeRow {
   std::string_view csv;
   std::string_view rest_answer;
   std::string_view avro_load;
-  bool built;  // reading it through Arrow and writing it to Parquet works; else it is refused by name
 };
 
 /// All rows, in the order of TypeKind, ARRAY last.
@@ -42,19 +41,31 @@ std::string_view TypeName(TypeKind kind);
 /// unknown.
 std::optional<TypeKind> TypeKindFromName(std::string_view name);
 
-/// The canonical Arrow form. REPEATED is a list that is never null, REQUIRED is not nullable. Types that are not built yet are refused by
-/// column and name. JSON and GEOGRAPHY are utf8 with ARROW:extension:name in the field's metadata.
-arrow::Result<std::shared_ptr<arrow::Field>> ToArrowField(const Field& field);
-arrow::Result<std::shared_ptr<arrow::Schema>> ToArrowSchema(const TableSchema& schema);
+/// What a TIMESTAMP(12) is in Arrow: text with 12 digits, or timestamp[ns, UTC] or timestamp[us, UTC] when a reader asked for less.
+enum class TimestampPrecision { kMicros, kNanos, kPicos };
+
+/// The canonical Arrow form. REPEATED is a list that is never null, REQUIRED is not nullable. What the Arrow type alone does not say (JSON,
+/// GEOGRAPHY, INTERVAL, RANGE, TIMESTAMP(12)) is marked by ARROW:extension:name in the field's metadata; in a REPEATED column the mark
+/// stands on the element.
+arrow::Result<std::shared_ptr<arrow::Field>> ToArrowField(const Field& field, TimestampPrecision timestamp12 = TimestampPrecision::kPicos);
+arrow::Result<std::shared_ptr<arrow::Schema>> ToArrowSchema(const TableSchema& schema,
+                                                            TimestampPrecision timestamp12 = TimestampPrecision::kPicos);
 
 /// How a table with these Arrow columns is stored in BigQuery: the inverse of ToArrowSchema, and more Arrow types than that (int32, float,
-/// large_utf8, timestamps of other units, dictionaries ...). UNIMPLEMENTED names the column path and the type that has no BigQuery type.
+/// large_utf8, timestamps of other units, dictionaries, month_day_nano ...). UNIMPLEMENTED names the column path and the type that has no
+/// BigQuery type.
 arrow::Result<TableSchema> FromArrowSchema(const arrow::Schema& schema);
 
-/// Metadata key and values that mark a utf8 column as JSON or GEOGRAPHY. Those of the service ("google:sqlType:...") are understood too.
+/// Metadata key and values that mark a column. The service's own names (all "google:sqlType:...") are understood besides ours.
 inline constexpr std::string_view kExtensionNameKey = "ARROW:extension:name";
 inline constexpr std::string_view kExtensionMetadataKey = "ARROW:extension:metadata";
 inline constexpr std::string_view kJsonExtension = "arrow.json";
 inline constexpr std::string_view kGeographyExtension = "google:sqlType:geography";
+inline constexpr std::string_view kIntervalExtension = "google:sqlType:interval";
+inline constexpr std::string_view kRangeExtension = "google:sqlType:range";
+inline constexpr std::string_view kTimestampPicosExtension = "google:sqlType:timestamp_picos";
+
+/// The kind of one Arrow field of canonical type (of a list: of its elements), mark included; nothing for a type that is not canonical.
+std::optional<TypeKind> KindOfCanonical(const arrow::Field& field);
 
 }  // namespace headrace
