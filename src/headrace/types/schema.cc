@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "headrace/types/type_table.h"
+#include "headrace/types/utf8.h"
 
 namespace headrace {
 namespace {
@@ -28,22 +29,6 @@ arrow::Status Wrong(const std::string& path, std::string message) {
 constexpr std::string_view kRefusedCharacters = "!\"$()*,./;?@[\\]^`{}~";
 constexpr std::array<std::string_view, 6> kRefusedPrefixes = {"_TABLE_",        "_FILE_",   "_PARTITION",
                                                               "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"};
-
-// The code point at the start of `text` and its length in bytes; nothing when that is no UTF-8.
-std::optional<std::pair<uint32_t, size_t>> FirstCharacter(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
-  if (byte(0) < 0x80) return std::pair(byte(0), size_t{1});
-  const size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return std::nullopt;
-  uint32_t point = byte(0) & (0xFFU >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return std::nullopt;
-    point = point << 6 | (byte(i) & 0x3F);
-  }
-  static constexpr std::array<uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  if (point < kLeast[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) return std::nullopt;
-  return std::pair(point, length);
-}
 
 // Bounds of https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#parameterized_decimal_type
 arrow::Status CheckDecimal(const Field& field, const std::string& path) {
