@@ -5,7 +5,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Lowest first; docs/architecture.md has the same order with what each folder is for.
-ORDER = ["base", "types", "rpc", "runtime", "files", "bigquery", "catalog", "local", "cli"]
+ORDER = ["base", "types", "rpc", "avro", "runtime", "files", "bigquery", "catalog", "local", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]headrace/([^/"<>]+)/([^"<>]+)[>"]', re.MULTILINE)
 
 

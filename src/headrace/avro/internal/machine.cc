@@ -1,0 +1,434 @@
+#include "headrace/avro/internal/machine.h"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+#include <arrow/util/decimal.h>
+#include <fmt/format.h>
+
+#include "headrace/avro/internal/civil_text.h"
+#include "headrace/avro/internal/skip.h"
+#include "headrace/avro/internal/varint.h"
+#include "headrace/base/error.h"
+
+namespace headrace::avro {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
+
+// Texts longer than this are copied by memcpy; shorter ones in one move of this size, where both sides have room for it.
+constexpr int64_t kShortText = 16;
+// A value in an error text.
+constexpr size_t kShownBytes = 64;
+
+std::string Shown(std::string_view text) {
+  std::string shown;
+  for (const char c : text.substr(0, kShownBytes)) shown += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > kShownBytes ? shown + "..." : shown;
+}
+
+// Two's complement, most significant byte first, into the four words of a 256-bit number. False when it has more bits than that.
+bool LoadBigEndian(const uint8_t* data, int64_t size, std::array<uint64_t, 4>* words) {
+  const uint8_t sign = size > 0 && data[0] >= 0x80 ? 0xFF : 0;
+  constexpr int64_t kBytes = 32;
+  for (; size > kBytes; ++data, --size) {
+    if (*data != sign) return false;
+  }
+  if (size == kBytes && ((data[0] ^ sign) & 0x80) != 0) return false;
+  words->fill(sign == 0 ? 0 : ~uint64_t{0});
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t place = size - 1 - i;
+    auto& word = (*words)[static_cast<size_t>(place / 8)];
+    const int shift = static_cast<int>(place % 8) * 8;
+    word = (word & ~(uint64_t{0xFF} << shift)) | (uint64_t{data[i]} << shift);
+  }
+  return true;
+}
+
+}  // namespace
+
+arrow::Status Machine::Run(std::string_view bytes, int64_t row_count, std::vector<uint32_t>* row_ends) {
+  const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
+  end_ = begin + bytes.size();
+  empty_values_ = 0;
+  status_ = arrow::Status::OK();
+  const uint8_t* at = begin;
+  const size_t last = program_.ops.size();
+  for (row_ = 0; row_ < row_count; ++row_) {
+    at = Steps(0, last, at);
+    if (at == nullptr) return status_;
+    row_ends->push_back(static_cast<uint32_t>(at - begin));
+  }
+  return arrow::Status::OK();
+}
+
+// The loop. It is long because it is one switch; what is rare or long of itself is in functions of its own.
+const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
+  while (step < last) {
+    const Op& op = program_.ops[step];
+    if (op.value_branch >= 0) {
+      // One byte holds any branch's number that a union of two can have.
+      if (at != end_ && *at == op.value_branch * 2) {
+        ++at;
+      } else {
+        bool null = false;
+        at = Branch(op, at, &null);
+        if (at == nullptr) return nullptr;
+        if (null) {
+          if (!Null(step)) return nullptr;
+          step = static_cast<size_t>(op.end);
+          continue;
+        }
+      }
+    }
+    int64_t number = 0;
+    switch (op.code) {
+      case OpCode::kAbsent:
+        if (!Null(step)) return nullptr;
+        step = static_cast<size_t>(op.end);
+        continue;
+      case OpCode::kBool:
+        if (at == end_) return Truncated(op);
+        if (*at > 1) return Fail(op, "BAD_AVRO_DATA", fmt::format("{} is no boolean", *at));
+        ColumnOf(op).AppendBit(*at++ != 0);
+        break;
+      case OpCode::kInt32:
+      case OpCode::kInt64OfInt:
+        at = ReadLong(at, end_, &number);
+        if (at == nullptr) return Truncated(op);
+        if (number != static_cast<int32_t>(number)) return Fail(op, "BAD_AVRO_DATA", fmt::format("{} is no 32-bit integer", number));
+        if (op.code == OpCode::kInt32) {
+          ColumnOf(op).Append(static_cast<int32_t>(number));
+        } else {
+          ColumnOf(op).Append(number * op.factor);
+        }
+        break;
+      case OpCode::kInt64:
+        at = ReadLong(at, end_, &number);
+        if (at == nullptr) return Truncated(op);
+        ColumnOf(op).Append(number);
+        break;
+      case OpCode::kInt64Times:
+      case OpCode::kInt64Divide:
+      case OpCode::kPicosOfLong:
+        at = ReadLong(at, end_, &number);
+        if (at == nullptr) return Truncated(op);
+        at = Scaled(op, at, number);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kDoubleOfFloat: {
+        float value = 0;
+        if (end_ - at < static_cast<int64_t>(sizeof value)) return Truncated(op);
+        std::memcpy(&value, at, sizeof value);
+        ColumnOf(op).Append(static_cast<double>(value));
+        at += sizeof value;
+        break;
+      }
+      case OpCode::kDouble: {
+        double value = 0;
+        if (end_ - at < static_cast<int64_t>(sizeof value)) return Truncated(op);
+        std::memcpy(&value, at, sizeof value);
+        ColumnOf(op).Append(value);
+        at += sizeof value;
+        break;
+      }
+      case OpCode::kText:
+        at = Text(op, at);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kTextOfFixed:
+        if (op.factor > end_ - at) return Truncated(op);
+        at = Fixed(op, at + op.factor, at, op.factor);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kTextOfEnum:
+        at = Enum(op, at);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kDecimal:
+        at = ReadLong(at, end_, &number);
+        if (at == nullptr || number < 0 || number > end_ - at) return Truncated(op);
+        at = Decimal(op, at, number);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kDecimalOfFixed:
+        if (op.factor > end_ - at) return Truncated(op);
+        at = Decimal(op, at, op.factor);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kDateOfText:
+      case OpCode::kTimeOfText:
+      case OpCode::kDatetimeOfText:
+      case OpCode::kPicosOfText:
+        at = Civil(op, at);
+        if (at == nullptr) return nullptr;
+        break;
+      case OpCode::kStruct:
+        ++ColumnOf(op).length;
+        break;
+      case OpCode::kList:
+        at = List(step, at);
+        if (at == nullptr) return nullptr;
+        step = static_cast<size_t>(op.end);
+        continue;
+      case OpCode::kSkipNumber:
+        at = ReadLong(at, end_, &number);
+        if (at == nullptr) return Truncated(op);
+        break;
+      case OpCode::kSkipSized:
+        at = ReadLong(at, end_, &number);
+        if (at == nullptr || number < 0 || number > end_ - at) return Truncated(op);
+        at += number;
+        break;
+      case OpCode::kSkipBytes:
+        if (op.factor > end_ - at) return Truncated(op);
+        at += op.factor;
+        break;
+      case OpCode::kSkipValue:
+        at = SkipValue(*op.node, at, end_);
+        if (at == nullptr) return Truncated(op);
+        break;
+    }
+    ++step;
+  }
+  return at;
+}
+
+// A branch that is not the value's in one byte: null, a number in more bytes than needed, or nonsense.
+const uint8_t* Machine::Branch(const Op& op, const uint8_t* at, bool* null) {
+  int64_t branch = 0;
+  at = ReadLong(at, end_, &branch);
+  if (at == nullptr) return Truncated(op);
+  if (branch == op.value_branch) return at;
+  *null = op.null_branch >= 0 && branch == op.null_branch;
+  return *null ? at : Fail(op, "BAD_AVRO_DATA", fmt::format("the union has no branch {}", branch));
+}
+
+const uint8_t* Machine::List(size_t step, const uint8_t* at) {
+  const Op& op = program_.ops[step];
+  const auto last = static_cast<size_t>(op.end);
+  while (true) {
+    int64_t count = 0;
+    at = ReadLong(at, end_, &count);
+    if (at == nullptr) return Truncated(op);
+    if (count == 0) break;
+    if (count < 0) {  // the block's size in bytes follows, which only a reader that skips needs
+      int64_t size = 0;
+      at = ReadLong(at, end_, &size);
+      if (at == nullptr || size < 0 || size > end_ - at || count == INT64_MIN) return Truncated(op);
+      count = -count;
+    }
+    if (op.empty_elements) {
+      if (count > max_empty_values_ - empty_values_) {
+        Keep(op, MakeError({.code = Code::kResourceExhausted, .reason = "BATCH_TOO_LARGE"},
+                           fmt::format("more than {} array elements that take no bytes", max_empty_values_)));
+        return nullptr;
+      }
+      empty_values_ += count;
+    } else if (count > (end_ - at) / (op.min_bytes > 0 ? op.min_bytes : 1)) {
+      return Truncated(op);
+    }
+    if (!ReserveElements(op, count)) return nullptr;
+    for (int64_t i = 0; i < count; ++i) {
+      at = Steps(step + 1, last, at);
+      if (at == nullptr) return nullptr;
+    }
+  }
+  ColumnOf(op).AppendOffset(columns_[static_cast<size_t>(op.element_column)].length);
+  return at;
+}
+
+bool Machine::ReserveElements(const Op& op, int64_t count) {
+  const Column& element = columns_[static_cast<size_t>(op.element_column)];
+  if (count <= element.capacity - element.length) return true;
+  for (const int column : program_.groups[static_cast<size_t>(op.group)]) {
+    Column& grown = columns_[static_cast<size_t>(column)];
+    if (!Keep(op, grown.Reserve(grown.length + count))) return false;
+  }
+  return true;
+}
+
+const uint8_t* Machine::Text(const Op& op, const uint8_t* at) {
+  int64_t size = 0;
+  at = ReadLong(at, end_, &size);
+  if (at == nullptr || size < 0 || size > end_ - at) return Truncated(op);
+  return Fixed(op, at + size, at, size);
+}
+
+// Appends `size` bytes at `data`, which end before the input does, and answers `next`.
+const uint8_t* Machine::Fixed(const Op& op, const uint8_t* next, const uint8_t* data, int64_t size) {
+  Column& column = ColumnOf(op);
+  if (column.data_capacity - column.data_size < size + kShortText && !Keep(op, column.ReserveData(size))) return nullptr;
+  if (size <= kShortText && end_ - data >= kShortText) {
+    std::memcpy(column.data + column.data_size, data, kShortText);
+  } else {
+    std::memcpy(column.data + column.data_size, data, static_cast<size_t>(size));
+  }
+  column.data_size += size;
+  column.AppendOffset(column.data_size);
+  return next;
+}
+
+const uint8_t* Machine::Enum(const Op& op, const uint8_t* at) {
+  int64_t index = 0;
+  at = ReadLong(at, end_, &index);
+  if (at == nullptr) return Truncated(op);
+  if (index < 0 || index >= static_cast<int64_t>(op.node->symbols.size())) {
+    return Fail(op, "BAD_AVRO_DATA", fmt::format("the enum {} has no symbol {}", op.node->full_name, index));
+  }
+  const std::string& symbol = op.node->symbols[static_cast<size_t>(index)];
+  Column& column = ColumnOf(op);
+  const auto size = static_cast<int64_t>(symbol.size());
+  if (!Keep(op, column.ReserveData(size))) return nullptr;
+  std::memcpy(column.data + column.data_size, symbol.data(), symbol.size());
+  column.data_size += size;
+  column.AppendOffset(column.data_size);
+  return at;
+}
+
+const uint8_t* Machine::Decimal(const Op& op, const uint8_t* data, int64_t size) {
+  std::array<uint64_t, 4> words{};
+  bool fits = LoadBigEndian(data, size, &words);
+  arrow::BasicDecimal256 value(arrow::BasicDecimal256::LittleEndianArray, words);
+  if (fits && op.rescale) {
+    const arrow::BasicDecimal256 scaled = value * op.multiplier;
+    fits = scaled / op.multiplier == value;
+    value = scaled;
+  }
+  if (fits && op.check_precision) fits = !(value > op.limit) && !(value < -op.limit);
+  if (!fits) {
+    std::string digits;
+    for (int64_t i = 0; i < size && i < static_cast<int64_t>(kShownBytes); ++i) digits += fmt::format("{:02x}", data[i]);
+    return Fail(
+        op, "VALUE_OUT_OF_RANGE",
+        fmt::format("the decimal 0x{} has more digits than {}", digits, program_.columns[static_cast<size_t>(op.column)].type->ToString()));
+  }
+  Column& column = ColumnOf(op);
+  const auto& native = value.native_endian_array();
+  std::memcpy(column.values + column.length * op.width, native.data(), op.width);
+  ++column.length;
+  return data + size;
+}
+
+// A date or time as text.
+const uint8_t* Machine::Civil(const Op& op, const uint8_t* at) {
+  int64_t size = 0;
+  at = ReadLong(at, end_, &size);
+  if (at == nullptr || size < 0 || size > end_ - at) return Truncated(op);
+  const std::string_view text(reinterpret_cast<const char*>(at), static_cast<size_t>(size));
+  int64_t value = 0;
+  switch (op.code) {
+    case OpCode::kDateOfText:
+      if (!ParseCivilDate(text, &value)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no date", Shown(text)));
+      ColumnOf(op).Append(static_cast<int32_t>(value));
+      break;
+    case OpCode::kTimeOfText:
+      if (!ParseCivilTime(text, &value)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no time", Shown(text)));
+      ColumnOf(op).Append(value);
+      break;
+    case OpCode::kDatetimeOfText:
+      if (!ParseCivilDatetime(text, &value)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no date and time", Shown(text)));
+      ColumnOf(op).Append(value);
+      break;
+    default: {
+      if (!NormalizePicos(text, &scratch_)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no timestamp", Shown(text)));
+      Column& column = ColumnOf(op);
+      const auto written = static_cast<int64_t>(scratch_.size());
+      if (!Keep(op, column.ReserveData(written))) return nullptr;
+      std::memcpy(column.data + column.data_size, scratch_.data(), scratch_.size());
+      column.data_size += written;
+      column.AppendOffset(column.data_size);
+    }
+  }
+  return at + size;
+}
+
+// An instant in another unit than the column's.
+const uint8_t* Machine::Scaled(const Op& op, const uint8_t* at, int64_t value) {
+  Column& column = ColumnOf(op);
+  if (op.code == OpCode::kPicosOfLong) {
+    FormatPicos(value, op.factor, &scratch_);
+    const auto size = static_cast<int64_t>(scratch_.size());
+    constexpr int64_t kPicosText = sizeof("YYYY-MM-DDTHH:MM:SS.FFFFFFFFFFFFZ") - 1;
+    if (size != kPicosText || scratch_.front() == '-' || scratch_.starts_with("0000")) {
+      return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("{} is outside 0001-01-01 to 9999-12-31", value));
+    }
+    if (!Keep(op, column.ReserveData(size))) return nullptr;
+    std::memcpy(column.data + column.data_size, scratch_.data(), scratch_.size());
+    column.data_size += size;
+    column.AppendOffset(column.data_size);
+    return at;
+  }
+  int64_t scaled = 0;
+  if (op.code == OpCode::kInt64Times) {
+    if (__builtin_mul_overflow(value, op.factor, &scaled)) {
+      return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("{} is outside the column's range", value));
+    }
+  } else {
+    scaled = value / op.factor;
+    if (scaled * op.factor != value) {
+      return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("{} has more digits after the point than the column keeps", value));
+    }
+  }
+  column.Append(scaled);
+  return at;
+}
+
+bool Machine::Null(size_t step) {
+  const Op& op = program_.ops[step];
+  if (op.list_of_null) {
+    ColumnOf(op).AppendZero();
+    return true;
+  }
+  if (!op.nullable) {
+    Fail(op, "NULL_IN_REQUIRED", "null, but the column is REQUIRED");
+    return false;
+  }
+  return Keep(op, ColumnOf(op).AppendNull()) && NullInside(step);
+}
+
+// The columns inside a struct that is null: null as well, or a value that nobody may look at.
+bool Machine::NullInside(size_t step) {
+  const auto last = static_cast<size_t>(program_.ops[step].end);
+  for (size_t inside = step + 1; inside < last;) {
+    const Op& op = program_.ops[inside];
+    const bool list = op.list_of_null;
+    if (op.column >= 0) {
+      if (op.nullable && !list) {
+        if (!Keep(op, ColumnOf(op).AppendNull())) return false;
+      } else {
+        ColumnOf(op).AppendZero();
+      }
+    }
+    inside = list ? static_cast<size_t>(op.end) : inside + 1;
+  }
+  return true;
+}
+
+const uint8_t* Machine::Fail(const Op& op, std::string_view reason, std::string message) {
+  Keep(op, MakeError({.code = Code::kDataLoss, .reason = std::string(reason)}, std::move(message)));
+  return nullptr;
+}
+
+const uint8_t* Machine::Truncated(const Op& op) {
+  return Fail(op, "BAD_AVRO_DATA", "the Avro bytes are cut off or no values of the schema");
+}
+
+// Names column and row in an error.
+bool Machine::Keep(const Op& op, arrow::Status status) {
+  if (status.ok()) return true;
+  ErrorInfo info{.code = CodeOf(status)};
+  if (const ErrorInfo* known = GetErrorInfo(status)) info = *known;
+  info.row = row_;
+  if (op.column < 0) {
+    status_ = MakeError(std::move(info), fmt::format("row {}: {}", row_, status.message()));
+    return false;
+  }
+  const std::string& path = program_.columns[static_cast<size_t>(op.column)].path;
+  info.column = path;
+  status_ = MakeError(std::move(info), fmt::format("column {}, row {}: {}", path, row_, status.message()));
+  return false;
+}
+
+}  // namespace headrace::avro
