@@ -180,7 +180,13 @@ arrow::Result<std::unique_ptr<ArrowDecoder>> ArrowDecoder::Make(std::shared_ptr<
 arrow::Status ArrowDecoder::Restart(std::string_view schema_bytes) {
   listener_ = std::make_shared<Listener>();
   decoder_ = std::make_unique<arrow::ipc::StreamDecoder>(listener_, ReadOptions());
-  const auto status = decoder_->Consume(arrow::Buffer::FromString(std::string(schema_bytes)));
+  // The schema alone: some servers end it like a whole stream, and after an end marker the decoder takes the rows for nothing.
+  const auto bytes = arrow::Buffer::FromString(std::string(schema_bytes));
+  arrow::io::BufferReader input(bytes);
+  const auto schema = arrow::ipc::ReadMessage(&input, Pool());
+  if (!schema.ok()) return BadRows(schema.status().message());
+  ARROW_ASSIGN_OR_RAISE(const int64_t end, input.Tell());
+  const auto status = decoder_->Consume(arrow::SliceBuffer(bytes, 0, end));
   return status.ok() ? status : BadRows(status.message());
 }
 

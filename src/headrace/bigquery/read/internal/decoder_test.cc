@@ -60,6 +60,19 @@ TEST(ArrowDecoder, ASchemaThatIsNotTheSessionsIsRefused) {
   EXPECT_THAT(decoder->SetWireSchema((*arrow::ipc::SerializeSchema(*other))->ToString()).message(), HasSubstr("not the session's"));
 }
 
+TEST(ArrowDecoder, ASchemaThatEndsLikeAStreamIsASchema) {
+  // bqemulator 1.4.0 sends each message with the schema as a stream without rows: schema, then ff ff ff ff 00 00 00 00.
+  const auto rows = Nested();
+  auto decoder = *ArrowDecoder::Make(rows->schema(), {});
+  const std::string schema = (*arrow::ipc::SerializeSchema(*rows->schema()))->ToString() + std::string("\xff\xff\xff\xff\0\0\0\0", 8);
+  for (int message = 0; message < 2; ++message) {
+    ASSERT_TRUE(decoder->SetWireSchema(schema).ok());
+    const auto decoded = decoder->Decode(Bytes(*rows));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_TRUE((*decoded)->Equals(*rows));
+  }
+}
+
 TEST(ArrowDecoder, DamagedBytesAreErrorsOrHarmless) {
   const auto rows = Nested();
   const auto good = Bytes(*rows);
