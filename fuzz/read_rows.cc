@@ -70,7 +70,7 @@ void FuzzOne(std::string_view bytes) {
   if (!response.ok()) return;
   auto decoder = bigquery::ArrowDecoder::Make(TableSchema(), {});
   if (!decoder.ok()) __builtin_trap();
-  if (!response->arrow_schema.empty() && !(*decoder)->SetWireSchema(response->arrow_schema).ok()) return;
+  if (!response->schema.empty() && !(*decoder)->SetWireSchema(response->schema).ok()) return;
   if (response->rows == nullptr) return;
   auto rows = (*decoder)->Decode(response->rows);
   if (!rows.ok() || *rows == nullptr || !bigquery::ValidateUntrusted(**rows).ok()) return;

@@ -57,9 +57,18 @@ constexpr Setter<SourceOptions> kSourceSetters[] = {
        return SmallInteger("preferred_min_stream_count", text).Value(&options.preferred_min_stream_count);
      }},
     {"ordered", [](SourceOptions& options, std::string_view text) { return ParseFlag("ordered", text).Value(&options.ordered); }},
-    {"source_format", SetText<&SourceOptions::source_format, SourceOptions>},
+    {"source_format",
+     [](SourceOptions& options, std::string_view text) { return bigquery::ParseSourceFormat(text).Value(&options.source_format); }},
     {"compression",
      [](SourceOptions& options, std::string_view text) { return bigquery::ParseCompression(text).Value(&options.compression); }},
+    {"response_compression",
+     [](SourceOptions& options, std::string_view text) {
+       return bigquery::ParseResponseCompression(text).Value(&options.response_compression);
+     }},
+    {"timestamp_precision",
+     [](SourceOptions& options, std::string_view text) {
+       return bigquery::ParseTimestampPrecision(text).Value(&options.timestamp_precision);
+     }},
     {"max_rows_per_batch",
      [](SourceOptions& options, std::string_view text) {
        return ParseInteger("max_rows_per_batch", text).Value(&options.max_rows_per_batch);

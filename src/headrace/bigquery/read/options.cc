@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
+#include "headrace/bigquery/read/internal/field_selection.h"
 #include "headrace/rpc/credentials.h"
 #include "headrace/rpc/endpoint.h"
 
@@ -16,23 +16,6 @@ namespace {
 constexpr size_t kLongestRestriction = 1 << 20;  // the service's limit of row_restriction: 1 MB
 
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
-
-std::string AsciiLower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
-arrow::Status CheckFields(const std::vector<std::string>& fields) {
-  std::set<std::string> seen;
-  for (const std::string& field : fields) {
-    if (IsBlank(field)) return InvalidOption("selected_fields", "selected_fields holds a blank name");
-    // Columns match case-insensitively, so two spellings are one column.
-    if (!seen.insert(AsciiLower(field)).second)
-      return InvalidOption("selected_fields", fmt::format("selected_fields names \"{}\" twice", field));
-  }
-  return arrow::Status::OK();
-}
 
 template <typename T>
 arrow::Status AtLeast(std::string_view option, T value, T least) {
@@ -54,17 +37,14 @@ arrow::Status CheckValues(const SourceOptions& options) {
   if (!options.billing_project.empty()) ARROW_RETURN_NOT_OK(CheckPathComponent("billing_project", options.billing_project));
   if (!options.quota_project.empty()) ARROW_RETURN_NOT_OK(CheckPathComponent("quota_project", options.quota_project));
   ARROW_RETURN_NOT_OK(ParseTableName(options.table, options.billing_project).status());
-  ARROW_RETURN_NOT_OK(CheckFields(options.selected_fields));
+  ARROW_RETURN_NOT_OK(FieldSelection::Parse(options.selected_fields).status());
   if (!options.row_restriction.empty() && IsBlank(options.row_restriction))
     return InvalidOption("row_restriction", "row_restriction is blank");
   if (options.row_restriction.size() > kLongestRestriction) {
     return InvalidOption("row_restriction",
                          fmt::format("row_restriction has {} bytes; the service takes at most 1 MB", options.row_restriction.size()));
   }
-  if (options.source_format != "arrow") {
-    if (options.source_format == "avro") return Unsupported("source_format", "source_format avro is not supported; use arrow");
-    return InvalidOption("source_format", fmt::format("source_format \"{}\" is not known; use arrow", options.source_format));
-  }
+  if (options.source_format == SourceFormat::kAvro) return Unsupported("source_format", "source_format avro is not supported; use arrow");
   ARROW_RETURN_NOT_OK(AtLeast("max_stream_count", options.max_stream_count, 0));
   ARROW_RETURN_NOT_OK(AtLeast("preferred_min_stream_count", options.preferred_min_stream_count, 0));
   ARROW_RETURN_NOT_OK(AtLeast<int64_t>("max_rows_per_batch", options.max_rows_per_batch, 1));
@@ -128,6 +108,27 @@ std::optional<std::chrono::minutes> TakeOffset(std::string_view& text) {
 
 }  // namespace
 
+arrow::Result<SourceFormat> ParseSourceFormat(std::string_view text) {
+  if (text == "arrow") return SourceFormat::kArrow;
+  if (text == "avro") return SourceFormat::kAvro;
+  return InvalidOption("source_format", fmt::format("source_format \"{}\" is not known; use arrow or avro", text));
+}
+
+std::string_view SourceFormatName(SourceFormat format) { return format == SourceFormat::kArrow ? "arrow" : "avro"; }
+
+arrow::Result<ResponseCompression> ParseResponseCompression(std::string_view text) {
+  if (text == "none") return ResponseCompression::kNone;
+  if (text == "lz4") return ResponseCompression::kLz4;
+  return InvalidOption("response_compression", fmt::format("response_compression \"{}\" is not known; use none or lz4", text));
+}
+
+arrow::Result<TimestampPrecision> ParseTimestampPrecision(std::string_view text) {
+  if (text == "micros") return TimestampPrecision::kMicros;
+  if (text == "nanos") return TimestampPrecision::kNanos;
+  if (text == "picos") return TimestampPrecision::kPicos;
+  return InvalidOption("timestamp_precision", fmt::format("timestamp_precision \"{}\" is not known; use micros, nanos or picos", text));
+}
+
 arrow::Result<Compression> ParseCompression(std::string_view text) {
   if (text == "none") return Compression::kNone;
   if (text == "lz4") return Compression::kLz4;
@@ -178,11 +179,19 @@ arrow::Status CheckSourceOptions(const SourceOptions& options) {
     return InvalidOption("ordered", fmt::format("ordered reads one stream, but preferred_min_stream_count is {}; leave out one of the two",
                                                 options.preferred_min_stream_count));
   }
+  if (options.compression != Compression::kNone && options.source_format == SourceFormat::kAvro) {
+    return InvalidOption("compression",
+                         "compression is of Arrow's buffers, which source_format avro does not have; use response_compression");
+  }
+  if (options.compression != Compression::kNone && options.response_compression != ResponseCompression::kNone) {
+    // stream.proto: "choose, at most, one kind of compression".
+    return InvalidOption("response_compression", "compression and response_compression cannot be combined; leave out one of the two");
+  }
   return arrow::Status::OK();
 }
 
 arrow::Status RefuseUnbuiltOption(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kUnbuilt = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kUnbuilt = {{
       {"query", "only tables are read; write the query's result into a table first"},
       {"use_legacy_sql", "it belongs to query"},
       {"flatten_results", "it belongs to query"},
@@ -204,7 +213,6 @@ arrow::Status RefuseUnbuiltOption(std::string_view name) {
       {"impersonate", "give credentials that may read the table"},
       {"universe_domain", "give bigquery_storage_endpoint as https://host"},
       {"use_avro_logical_types", "logical types are always on"},
-      {"response_compression", "use compression lz4 or zstd"},
   }};
   const auto* found = std::find_if(kUnbuilt.begin(), kUnbuilt.end(), [&](const auto& entry) { return entry.first == name; });
   if (found == kUnbuilt.end()) return arrow::Status::OK();

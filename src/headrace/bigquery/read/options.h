@@ -14,28 +14,47 @@
 
 namespace headrace::bigquery {
 
+/// How rows are written on the wire.
+enum class SourceFormat { kArrow, kAvro };
+/// "arrow" or "avro".
+arrow::Result<SourceFormat> ParseSourceFormat(std::string_view text);
+std::string_view SourceFormatName(SourceFormat format);
+
 /// Compression of the Arrow buffers on the wire.
 enum class Compression { kNone, kLz4, kZstd };
 /// "none", "lz4" or "zstd".
 arrow::Result<Compression> ParseCompression(std::string_view text);
+
+/// Compression of whole responses, in either format.
+enum class ResponseCompression { kNone, kLz4 };
+/// "none" or "lz4".
+arrow::Result<ResponseCompression> ParseResponseCompression(std::string_view text);
+
+/// What a TIMESTAMP with picoseconds is read as: a timestamp of microseconds or nanoseconds (the service cuts the rest off), or text with
+/// all twelve digits. Other TIMESTAMP columns have microseconds whatever is asked.
+enum class TimestampPrecision { kMicros, kNanos, kPicos };
+/// "micros", "nanos" or "picos".
+arrow::Result<TimestampPrecision> ParseTimestampPrecision(std::string_view text);
 
 /// A point in time as RFC 3339 writes it ("2026-01-31T12:00:00.25Z", any offset, at most nine digits of a second).
 arrow::Result<SystemTime> ParseSnapshotTime(std::string_view text);
 
 /// Every member is one option of the same name. Zero or empty means "not set" where nothing else is said.
 struct SourceOptions {
-  std::string table{};                         // required; see ParseTableName
-  std::string billing_project{};               // parent of the session; empty = the table's project
-  std::vector<std::string> selected_fields{};  // top level and nested paths; the columns come in this order; empty = all
-  std::string row_restriction{};               // SQL text of a WHERE clause without the keyword, sent as it is
-  std::optional<SystemTime> snapshot_time{};   // the table as it was then
-  std::string source_format = "arrow";         // only "arrow" is built
-  Compression compression = Compression::kNone;
+  std::string table{};                                // required; see ParseTableName
+  std::string billing_project{};                      // parent of the session; empty = the table's project
+  std::vector<std::string> selected_fields{};         // top level and nested paths; the columns come in this order; empty = all
+  std::string row_restriction{};                      // SQL text of a WHERE clause without the keyword, sent as it is
+  std::optional<SystemTime> snapshot_time{};          // the table as it was then
+  SourceFormat source_format = SourceFormat::kArrow;  // the other is tried when the service refuses to write this table's rows so
+  Compression compression = Compression::kNone;       // of Arrow's buffers; not together with the next
+  ResponseCompression response_compression = ResponseCompression::kNone;
+  TimestampPrecision timestamp_precision = TimestampPrecision::kPicos;
   int32_t max_stream_count = 0;            // a cap
   int32_t preferred_min_stream_count = 0;  // a hint, at most max_stream_count when both are set
   bool ordered = false;                    // one stream, storage order
   int64_t max_rows_per_batch = 65'536;
-  int64_t max_bytes_per_batch = int64_t{8} << 20;  // of the buffers of a batch
+  int64_t max_bytes_per_batch = int64_t{8} << 20;  // Arrow: of the buffers of a batch; Avro: of its rows as they were sent
   int retry_max_attempts = 25;                     // consecutive attempts without progress
   std::optional<double> sample_percentage{};       // 0 < p < 100
 

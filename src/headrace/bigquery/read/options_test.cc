@@ -41,8 +41,12 @@ TEST(SourceOptions, EachRefusalNamesItsOption) {
       {[](auto& o) { o.row_restriction = "  "; }, "row_restriction is blank"},
       {[](auto& o) { o.row_restriction = std::string(1 << 20, 'x'); }, ""},
       {[](auto& o) { o.row_restriction = std::string((1 << 20) + 1, 'x'); }, "row_restriction has 1048577 bytes"},
-      {[](auto& o) { o.source_format = "avro"; }, "source_format avro", Code::kUnimplemented},
-      {[](auto& o) { o.source_format = "orc"; }, "source_format \"orc\""},
+      {[](auto& o) { o.selected_fields = {"a.b", "c", "A"}; }, ""},
+      {[](auto& o) { o.selected_fields = {"a..b"}; }, "selected_fields names \"a..b\""},
+      {[](auto& o) { o.source_format = SourceFormat::kAvro; }, "source_format avro", Code::kUnimplemented},
+      {[](auto& o) { o.response_compression = ResponseCompression::kLz4; }, ""},
+      {[](auto& o) { o.response_compression = ResponseCompression::kLz4, o.compression = Compression::kLz4; },
+       "compression and response_compression cannot be combined"},
       {[](auto& o) { o.max_stream_count = -1; }, "max_stream_count is -1"},
       {[](auto& o) { o.preferred_min_stream_count = -1; }, "preferred_min_stream_count is -1"},
       {[](auto& o) { o.preferred_min_stream_count = 5, o.max_stream_count = 3; },
@@ -124,6 +128,18 @@ TEST(SourceOptions, CompressionNames) {
   EXPECT_EQ(*ParseCompression("lz4"), Compression::kLz4);
   EXPECT_EQ(*ParseCompression("zstd"), Compression::kZstd);
   EXPECT_THAT(ParseCompression("gzip").status().message(), HasSubstr("compression \"gzip\""));
+  EXPECT_EQ(*ParseResponseCompression("none"), ResponseCompression::kNone);
+  EXPECT_EQ(*ParseResponseCompression("lz4"), ResponseCompression::kLz4);
+  EXPECT_THAT(ParseResponseCompression("zstd").status().message(), HasSubstr("response_compression \"zstd\""));
+}
+
+TEST(SourceOptions, FormatAndPrecisionNames) {
+  for (const auto format : {SourceFormat::kArrow, SourceFormat::kAvro}) EXPECT_EQ(*ParseSourceFormat(SourceFormatName(format)), format);
+  EXPECT_THAT(ParseSourceFormat("orc").status().message(), HasSubstr("source_format \"orc\""));
+  EXPECT_EQ(*ParseTimestampPrecision("micros"), TimestampPrecision::kMicros);
+  EXPECT_EQ(*ParseTimestampPrecision("nanos"), TimestampPrecision::kNanos);
+  EXPECT_EQ(*ParseTimestampPrecision("picos"), TimestampPrecision::kPicos);
+  EXPECT_THAT(ParseTimestampPrecision("millis").status().message(), HasSubstr("timestamp_precision \"millis\""));
 }
 
 // Spec runtime.md "Lineage": from the configuration alone; here no credential file exists and nothing listens.

@@ -1,23 +1,17 @@
-// In which order columns come: the service answers in the table's order, the user gets the order of selected_fields.
+// Orders of columns: the service answers in the table's order, the user gets the order of selected_fields (FieldSelection).
 //
 // Free functions; any thread.
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include <arrow/record_batch.h>
 #include <arrow/type.h>
 
 #include "headrace/base/error.h"
 
 namespace headrace::bigquery {
-
-/// For each column of the result: its place in `wire`. Top-level names in the order of their first mention, matched without regard to case
-/// (an exact match wins); fields inside a struct keep the service's order. Empty `selected_fields`: all, as they come.
-arrow::Result<std::vector<uint32_t>> ResultColumns(const arrow::Schema& wire, const std::vector<std::string>& selected_fields);
 
 /// The columns `columns` of `wire`, with the service's spelling, types and metadata.
 arrow::Result<std::shared_ptr<arrow::Schema>> SelectFields(const std::shared_ptr<arrow::Schema>& wire,

@@ -240,4 +240,11 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const st
   return arrow::RecordBatch::Make(result_, rows->num_rows(), std::move(columns));
 }
 
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count,
+                                                                            int64_t /*first_row*/) {
+  ARROW_ASSIGN_OR_RAISE(auto rows, Decode(bytes));
+  if (rows->num_rows() != row_count) return BadRows(fmt::format("the response names {} rows but holds {}", row_count, rows->num_rows()));
+  return rows;
+}
+
 }  // namespace headrace::bigquery

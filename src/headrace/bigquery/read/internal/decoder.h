@@ -12,10 +12,11 @@
 #include <arrow/record_batch.h>
 
 #include "headrace/base/error.h"
+#include "headrace/bigquery/read/internal/row_decoder.h"
 
 namespace headrace::bigquery {
 
-class ArrowDecoder {
+class ArrowDecoder final : public RowDecoder {
  public:
   /// Of all buffers that are made of one response: sixteen times the largest responses (128 MiB, fact R10). A few compressed bytes may
   /// claim, and become, any size.
@@ -26,12 +27,12 @@ class ArrowDecoder {
                                                            const std::vector<uint32_t>& result_columns,
                                                            int64_t most_decoded_bytes = kMostDecodedBytes);
 
-  /// The schema that a response carried (the first of each call may); an error when it is not the session's.
-  arrow::Status SetWireSchema(std::string_view bytes);
+  arrow::Status SetWireSchema(std::string_view bytes) override;
   /// The rows in `bytes`: one bare IPC message normally, dictionary batches before it, or a whole IPC stream (some emulators, fact U48).
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(const std::shared_ptr<arrow::Buffer>& bytes);
-  /// Whole IPC streams were seen instead of bare messages.
-  bool saw_full_stream() const { return saw_full_stream_; }
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count,
+                                                                int64_t first_row) override;
+  bool saw_full_stream() const override { return saw_full_stream_; }
 
   /// Allocates for decoding; refuses a single buffer above 2 GiB, which no response holds and a forged length may claim, and inside Decode
   /// what goes beyond `most_decoded_bytes`. Never destroyed.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "headrace/bigquery/read/internal/columns.h"
+#include "headrace/bigquery/read/internal/field_selection.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -79,15 +80,22 @@ arrow::Status StreamEnumerator::CheckStreams(const Session& session) const {
 
 arrow::Status StreamEnumerator::Plan(const Session& session) {
   ARROW_ASSIGN_OR_RAISE(const auto wire, ReadSchemaBytes(session.schema));
-  ARROW_ASSIGN_OR_RAISE(state_.wire_columns, ResultColumns(*wire, options_->selected_fields));
+  ARROW_ASSIGN_OR_RAISE(const auto selection, FieldSelection::Parse(options_->selected_fields));
+  ARROW_ASSIGN_OR_RAISE(state_.wire_columns, selection.Columns(*wire));
   state_.session = session.name;
   state_.session_created_ms = session.created_ms;
   state_.session_expires_ms = session.expires_ms;
   state_.schema = session.schema;
+  state_.schema_as_sent = true;
+  state_.format = session.format;
+  state_.response_compression = options_->response_compression;
   state_.estimated_rows = session.estimated_rows;
   state_.estimated_bytes = session.estimated_bytes;
   ARROW_RETURN_NOT_OK(SetSchema());
-  StreamState stream{.session_created_ms = session.created_ms, .session_expires_ms = session.expires_ms};
+  StreamState stream{.session_created_ms = session.created_ms,
+                     .session_expires_ms = session.expires_ms,
+                     .format = session.format,
+                     .response_compression = options_->response_compression};
   if (!IsIdentity(state_.wire_columns)) {
     ARROW_ASSIGN_OR_RAISE(stream.result_columns, InvertColumns(state_.wire_columns));
   }

@@ -234,12 +234,49 @@ TEST(StreamEnumerator, ColumnsComeInTheOrderAsked) {
   EXPECT_TRUE(std::holds_alternative<End>(*reader->Next()));
 }
 
+// The service says that a name is wrong; what would be right is looked up, in a session that nobody reads.
+TEST(StreamEnumerator, NamesThatDoNotExistAreAnsweredWithThoseThatDo) {
+  struct Case {
+    std::vector<std::string> fields;
+    Fault fault;
+    std::string says;
+    size_t sessions;
+  };
+  const Fault unknown{.code = Code::kInvalidArgument, .message = "request failed: The following selected fields do not exist: nothere"};
+  Fault not_found = unknown;
+  not_found.code = Code::kNotFound;
+  for (const Case& c : {Case{{"id", "nothere"}, unknown, "it has Id, name, place", 2},
+                        Case{{"id", "PLACE.z"}, unknown, "\"PLACE\" of p.d.t has no such column; it has x, y", 2},
+                        Case{{"id", "name"}, unknown, "could not be created", 2},  // they are all there: the service means something else
+                        Case{{}, unknown, "could not be created", 1}, Case{{"nothere"}, not_found, "could not be created", 1},
+                        Case{{"nothere"}, {.code = Code::kInvalidArgument, .message = "bad restriction"}, "could not be created", 1}}) {
+    ScriptedServer server(Streams(1));
+    server.ScriptSessions({c.fault});
+    Bench bench(server, {.selected_fields = c.fields, .row_restriction = "id > 5"});
+    const auto status = bench.New()->Start();
+    EXPECT_EQ(CodeOf(status), c.fault.code);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr(c.fault.message), HasSubstr(c.says)));
+    ASSERT_EQ(server.session_requests().size(), c.sessions);
+    EXPECT_EQ(bench.sessions(), 0);
+    google::cloud::bigquery::storage::v1::CreateReadSessionRequest last;
+    ASSERT_TRUE(last.ParseFromString(server.session_requests().back()));
+    EXPECT_EQ(last.read_session().read_options().row_restriction().empty(), c.sessions == 2);
+    EXPECT_EQ(last.read_session().read_options().selected_fields().empty(), c.sessions == 2 || c.fields.empty());
+  }
+  // The look-up may fail as well; then the service's own words stand alone.
+  ScriptedServer server(Streams(1));
+  server.ScriptSessions({unknown, {.code = Code::kPermissionDenied}});
+  EXPECT_THAT(Bench(server, {.selected_fields = {"nothere"}}).New()->Start().message(), HasSubstr("could not be created"));
+}
+
 TEST(StreamEnumerator, AServerThatAnswersOtherColumnsIsRefused) {
   ScriptedServer server(Streams(1));
   Bench fewer(server, {.selected_fields = {"id"}});
   EXPECT_THAT(fewer.New()->Start().message(), HasSubstr("ignored selected_fields"));
   Bench absent(server, {.selected_fields = {"id", "name", "nothere"}});
   EXPECT_THAT(absent.New()->Start().message(), HasSubstr("nothere"));
+  Bench whole(server, {.selected_fields = {"id", "name", "place.y"}});
+  EXPECT_THAT(whole.New()->Start().message(), AllOf(HasSubstr("ignored selected_fields"), HasSubstr("\"place\"")));
   auto avro = Streams(1);
   avro.avro_session = true;
   ScriptedServer avro_server(avro);

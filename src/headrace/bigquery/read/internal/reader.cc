@@ -7,6 +7,8 @@
 #include <arrow/util/byte_size.h>
 #include <fmt/format.h>
 
+#include "headrace/bigquery/read/internal/decoder.h"
+#include "headrace/bigquery/read/internal/response_lz4.h"
 #include "headrace/bigquery/read/internal/slicer.h"
 
 namespace headrace::bigquery {
@@ -21,7 +23,7 @@ arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<
     ARROW_ASSIGN_OR_RAISE(const StreamPosition end, ParseStreamPosition(split.end_position));
     end_row = end.rows;
   }
-  ARROW_ASSIGN_OR_RAISE(auto decoder, ArrowDecoder::Make(schema, stream.result_columns));
+  ARROW_ASSIGN_OR_RAISE(auto decoder, RowDecoder::Make(stream, schema));
   std::unique_ptr<StreamReader> reader(
       new StreamReader(std::move(pool), std::move(options), context, std::move(stream), start, end_row, std::move(decoder)));
   reader->receiver_.Start();
@@ -29,11 +31,13 @@ arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<
 }
 
 StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
-                           StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<ArrowDecoder> decoder)
+                           StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<RowDecoder> decoder)
     : options_(std::move(options)),
       context_(context),
       stream_(stream.stream),
       end_row_(end_row),
+      format_(stream.format),
+      compressed_(stream.response_compression != ResponseCompression::kNone),
       decoder_(std::move(decoder)),
       delivered_(start.rows),
       fraction_before_(start.fraction),
@@ -57,25 +61,34 @@ ReadResult StreamReader::Finish() {
   return End{};
 }
 
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> StreamReader::Decode(Received* received) {
+  const ReadRowsMessage& message = received->message;
+  if (!message.schema.empty()) ARROW_RETURN_NOT_OK(decoder_->SetWireSchema(message.schema));
+  std::shared_ptr<arrow::Buffer> bytes = message.rows;
+  if (bytes == nullptr) {
+    if (message.row_count == 0) return nullptr;
+    bytes = arrow::Buffer::FromString("");  // rows of a projection without columns may have no bytes
+  }
+  const int64_t size = bytes->size();
+  if (message.uncompressed_bytes > 0 && compressed_) {
+    received->memory.Resize(message.wire_bytes + std::min(message.uncompressed_bytes, kLargestUncompressedResponse));
+    ARROW_ASSIGN_OR_RAISE(bytes, DecompressResponse(*bytes, message.uncompressed_bytes, ArrowDecoder::Pool()));
+  } else if (message.uncompressed_bytes > 0 && message.uncompressed_bytes != size) {
+    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream_},
+                     fmt::format("a response says that its {} bytes were {} before compression, which was not asked for", size,
+                                 message.uncompressed_bytes));
+  }
+  return decoder_->DecodeRows(bytes, message.row_count, delivered_);
+}
+
 arrow::Result<bool> StreamReader::Load() {
   ARROW_ASSIGN_OR_RAISE(std::optional<Received> received, receiver_.Pop());
   if (!received.has_value()) return false;
-  ReadRowsMessage& message = received->message;
-  const std::string where = fmt::format("stream {} at offset {}", stream_, delivered_);
-  if (!message.arrow_schema.empty()) {
-    if (const auto same = decoder_->SetWireSchema(message.arrow_schema); !same.ok()) return WithContext(same, where);
-  }
-  std::shared_ptr<arrow::RecordBatch> rows;
-  if (message.rows != nullptr) {
-    auto decoded = decoder_->Decode(message.rows);
-    if (!decoded.ok()) return WithContext(decoded.status(), where);
-    rows = *std::move(decoded);
-  }
+  const ReadRowsMessage& message = received->message;
+  auto decoded = Decode(&*received);
+  if (!decoded.ok()) return WithContext(decoded.status(), fmt::format("stream {} at offset {}", stream_, delivered_));
+  std::shared_ptr<arrow::RecordBatch> rows = *std::move(decoded);
   const int64_t count = rows == nullptr ? 0 : rows->num_rows();
-  if (count != message.row_count) {
-    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream_},
-                     fmt::format("{}: a response names {} rows but holds {}", where, message.row_count, count));
-  }
   if (decoder_->saw_full_stream() && !std::exchange(told_full_stream_, true)) {
     context_.logger->Log(LogLevel::kInfo,
                          fmt::format("stream {}: the server sends a whole Arrow IPC stream in each response; accepted", stream_));

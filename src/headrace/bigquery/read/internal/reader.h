@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
-#include "headrace/bigquery/read/internal/decoder.h"
 #include "headrace/bigquery/read/internal/receiver.h"
+#include "headrace/bigquery/read/internal/row_decoder.h"
 #include "headrace/runtime/source.h"
 
 namespace headrace::bigquery {
@@ -28,9 +28,11 @@ class StreamReader final : public SplitReader {
 
  private:
   StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
-               StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<ArrowDecoder> decoder);
+               StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<RowDecoder> decoder);
   /// Takes the next response into rows_; false at the end of the stream.
   arrow::Result<bool> Load();
+  /// The rows of a response; null when it has none.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(Received* received);
   arrow::Result<Batch> Slice();
   ReadResult Finish();
   void SetFraction(double fraction);
@@ -39,7 +41,9 @@ class StreamReader final : public SplitReader {
   const JobContext context_;
   const std::string stream_;
   const int64_t end_row_;
-  std::unique_ptr<ArrowDecoder> decoder_;
+  const SourceFormat format_;
+  const bool compressed_;  // responses may be LZ4 blocks
+  std::unique_ptr<RowDecoder> decoder_;
 
   int64_t delivered_;                         // rows handed over, from the start of the stream
   double fraction_before_;                    // at the start of the current response, for positions inside it

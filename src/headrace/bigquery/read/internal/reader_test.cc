@@ -287,7 +287,7 @@ TEST(StreamReader, BrokenResponsesAreErrorsThatNameThePlace) {
     std::string says;
   };
   for (const Case& c : {Case{Fault::Kind::kGarbage, "cannot be decoded"}, Case{Fault::Kind::kWrongRowCount, "names 101 rows but holds 100"},
-                        Case{Fault::Kind::kAvro, "Avro"}}) {
+                        Case{Fault::Kind::kOtherFormat, "answered in Avro"}, Case{Fault::Kind::kClaimsMore, "compression"}}) {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.kind = c.kind, .after_messages = 3}});
     Bench bench(server);
@@ -296,6 +296,49 @@ TEST(StreamReader, BrokenResponsesAreErrorsThatNameThePlace) {
     EXPECT_THAT(all.status.message(), AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 300"), HasSubstr(c.says)));
     EXPECT_EQ(server.reads().size(), 1U) << "broken bytes are not tried again";
   }
+}
+
+// stream.proto: a response whose compression would not have made it smaller says -1 and is not compressed.
+TEST(StreamReader, WholeResponsesInLz4) {
+  auto table = OneStream();
+  table.response_lz4 = true;
+  for (const int64_t rows : {100, 1}) {  // one row does not become smaller
+    table.rows_per_message = rows;
+    ScriptedServer server(table);
+    server.ScriptReads({{.after_messages = 4}});
+    Bench bench(server, {.response_compression = ResponseCompression::kLz4});
+    bench.stream.response_compression = ResponseCompression::kLz4;
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows));
+    if (rows > 1) {
+      EXPECT_LT(bench.count("bytesRead"), arrow::util::TotalBufferSize(*MakeRows(kRows)));
+    }
+  }
+}
+
+TEST(StreamReader, BrokenLz4IsDataLossThatNamesThePlace) {
+  for (const auto kind : {Fault::Kind::kGarbage, Fault::Kind::kClaimsMore}) {
+    auto table = OneStream();
+    table.response_lz4 = true;
+    ScriptedServer server(table);
+    server.ScriptReads({{.kind = kind, .after_messages = 3}});
+    Bench bench(server);
+    bench.stream.response_compression = ResponseCompression::kLz4;
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.ids, Range(0, 300));
+    EXPECT_EQ(CodeOf(all.status), Code::kDataLoss);
+    EXPECT_THAT(all.status.message(), AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 300"), HasSubstr("LZ4")));
+    EXPECT_EQ(server.reads().size(), 1U);
+  }
+  // What nobody asked for is not guessed at.
+  auto table = OneStream();
+  table.response_lz4 = true;
+  ScriptedServer server(table);
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_TRUE(all.ids.empty());
+  EXPECT_THAT(all.status.message(), HasSubstr("not asked for"));
 }
 
 TEST(StreamReader, FormsOfTheWire) {

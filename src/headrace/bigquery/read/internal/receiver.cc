@@ -162,8 +162,12 @@ arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation 
   const std::string where = fmt::format("stream {} at offset {}", stream_.stream, received_);
   if (!parsed.ok()) return WithContext(parsed.status(), where);
   ReadRowsMessage& message = *parsed;
-  if (message.has_avro)
-    return Unsupported("source_format", fmt::format("{}: the service answered with Avro rows, which are not supported", where));
+  const bool avro = stream_.format == SourceFormat::kAvro;
+  if (avro ? message.has_arrow : message.has_avro) {
+    return MakeError(
+        {.code = Code::kDataLoss, .service = kService, .method = "ReadRows", .resource = stream_.stream},
+        fmt::format("{}: the session is of {}, but the service answered in {}", where, avro ? "Avro" : "Arrow", avro ? "Arrow" : "Avro"));
+  }
   ARROW_RETURN_NOT_OK(CheckResumed(message));
   if (message.row_count > std::numeric_limits<int64_t>::max() - received_) return arrow::Status::CapacityError(where, ": too many rows");
   if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();

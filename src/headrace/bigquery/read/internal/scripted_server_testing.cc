@@ -34,6 +34,16 @@ grpc::Status ToStatus(const Fault& fault) {
 
 std::string ToText(const std::shared_ptr<arrow::Buffer>& buffer) { return buffer->ToString(); }
 
+std::string Lz4Block(const std::string& bytes) {
+  const auto codec = *arrow::util::Codec::Create(arrow::Compression::LZ4);
+  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+  const auto size = static_cast<int64_t>(bytes.size());
+  std::string block(static_cast<size_t>(codec->MaxCompressedLen(size, data)), '\0');
+  block.resize(
+      static_cast<size_t>(*codec->Compress(size, data, static_cast<int64_t>(block.size()), reinterpret_cast<uint8_t*>(block.data()))));
+  return block;
+}
+
 }  // namespace
 
 class ScriptedServer::Impl final : public api::BigQueryRead::Service {
@@ -136,7 +146,13 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     api::ReadRowsResponse response;
     auto options = arrow::ipc::IpcWriteOptions::Defaults();
     if (table.codec != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(table.codec);
-    response.mutable_arrow_record_batch()->set_serialized_record_batch(Serialize(rows, options) + table.behind_rows);
+    std::string* bytes = response.mutable_arrow_record_batch()->mutable_serialized_record_batch();
+    *bytes = Serialize(rows, options) + table.behind_rows;
+    if (table.response_lz4) {
+      std::string block = Lz4Block(*bytes);
+      response.set_uncompressed_byte_size(block.size() < bytes->size() ? static_cast<int64_t>(bytes->size()) : -1);
+      if (block.size() < bytes->size()) bytes->swap(block);
+    }
     response.set_row_count(end - begin);
     if (table.report_progress) {
       if (!table.progress_end_only)
@@ -168,7 +184,8 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       for (size_t i = 8; i < std::min<size_t>(bytes->size(), 120); ++i) (*bytes)[i] = static_cast<char>(i * 37);
     }
     if (fault.kind == Fault::Kind::kWrongRowCount) response->set_row_count(response->row_count() + 1);
-    if (fault.kind == Fault::Kind::kAvro) response->mutable_avro_rows()->set_serialized_binary_rows("x");
+    if (fault.kind == Fault::Kind::kOtherFormat) response->mutable_avro_rows()->set_serialized_binary_rows("x");
+    if (fault.kind == Fault::Kind::kClaimsMore) response->set_uncompressed_byte_size(response->uncompressed_byte_size() + 1000);
   }
 
   grpc::Status Hang(grpc::ServerContext* context) {

@@ -18,7 +18,7 @@ namespace headrace::bigquery {
 
 /// What happens to one call after so many messages of it.
 struct Fault {
-  enum class Kind { kStatus, kHang, kCleanEnd, kGarbage, kWrongRowCount, kAvro };
+  enum class Kind { kStatus, kHang, kCleanEnd, kGarbage, kWrongRowCount, kOtherFormat, kClaimsMore };
   Kind kind = Kind::kStatus;
   int after_messages = 0;
   Code code = Code::kUnavailable;
@@ -31,6 +31,7 @@ struct ServedTable {
   std::shared_ptr<arrow::Schema> schema{};  // in the service's order
   int64_t rows_per_message = 100;
   arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
+  bool response_lz4 = false;  // whole responses, where that makes them smaller
   bool ignore_offsets = false;
   bool full_ipc_streams = false;  // fact U48
   bool schema_in_first = false;   // of each call, as the service does

@@ -1,4 +1,4 @@
-// The read session: its request as data, its creation with retries, its errors in words.
+// The read session: its request as data, its creation with retries and in the other format if need be, its errors in words.
 //
 // Free functions; any thread.
 #pragma once
@@ -19,7 +19,8 @@ struct Session {
   std::string name{};
   int64_t created_ms = 0;  // by our clock
   int64_t expires_ms = 0;  // 0 = the service did not say
-  std::string schema{};    // Arrow IPC bytes
+  SourceFormat format = SourceFormat::kArrow;
+  std::string schema{};  // Arrow IPC bytes, or Avro's JSON
   std::vector<std::string> streams{};
   int64_t estimated_rows = -1;
   int64_t estimated_bytes = -1;  // that will be scanned
@@ -28,10 +29,15 @@ struct Session {
 /// The project that pays: billing_project, else the table's.
 std::string BillingProject(const SourceOptions& options, const TableName& table);
 
-/// The serialized CreateReadSessionRequest. Options that are not set leave their fields unset.
-std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table);
+/// The serialized CreateReadSessionRequest for rows in `format`. Options that are not set leave their fields unset.
+std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table, SourceFormat format);
 
-/// One session, tried for at most ten minutes in all. Cancelled when `stop` is requested.
+/// Whether the service refused to write the table's rows in `format`, and not something else: INVALID_ARGUMENT or UNIMPLEMENTED with a text
+/// about that format.
+bool RefusesFormat(const rpc::RpcFailure& failure, SourceFormat format);
+
+/// One session, tried for at most ten minutes in all; in the other format, with a warning, when the service refuses the one asked for.
+/// Cancelled when `stop` is requested.
 arrow::Result<Session> CreateReadSession(const std::shared_ptr<rpc::ChannelPool>& pool, const SourceOptions& options,
                                          const TableName& table, const JobContext& context, const std::stop_token& stop);
 

@@ -18,23 +18,26 @@ const TableName kTable{"p", "d", "t"};
 
 api::CreateReadSessionRequest Build(const SourceOptions& options) {
   api::CreateReadSessionRequest request;
-  EXPECT_TRUE(request.ParseFromString(BuildCreateReadSession(options, kTable)));
+  EXPECT_TRUE(request.ParseFromString(BuildCreateReadSession(options, kTable, options.source_format)));
   return request;
 }
 
-// Spec 8: nothing is sent that was not asked for.
+// Spec 8: nothing is sent that was not asked for. Only the precision is, without which the service cuts TIMESTAMPs with picoseconds.
 TEST(CreateReadSessionRequest, DefaultsLeaveEverythingUnset) {
   api::CreateReadSessionRequest expected;
   expected.set_parent("projects/p");
   expected.mutable_read_session()->set_table("projects/p/datasets/d/tables/t");
   expected.mutable_read_session()->set_data_format(api::ARROW);
-  EXPECT_EQ(BuildCreateReadSession({.table = "p.d.t"}, kTable), expected.SerializeAsString());
+  expected.mutable_read_session()->mutable_read_options()->mutable_arrow_serialization_options()->set_picos_timestamp_precision(
+      api::ArrowSerializationOptions::TIMESTAMP_PRECISION_PICOS);
+  EXPECT_EQ(BuildCreateReadSession({.table = "p.d.t"}, kTable, SourceFormat::kArrow), expected.SerializeAsString());
 }
 
 // Specs 2, 7, 9 and the other options: each one changes the request.
 TEST(CreateReadSessionRequest, EachOption) {
   EXPECT_EQ(Build({.billing_project = "payer"}).parent(), "projects/payer");
   EXPECT_THAT(Build({.selected_fields = {"b", "a.x"}}).read_session().read_options().selected_fields(), ElementsAre("b", "a.x"));
+  EXPECT_THAT(Build({.selected_fields = {"a.x", "`b`.y", "A"}}).read_session().read_options().selected_fields(), ElementsAre("a", "b.y"));
   EXPECT_EQ(Build({.row_restriction = "a > 'x' "}).read_session().read_options().row_restriction(), "a > 'x' ");
   const auto snapshot = Build({.snapshot_time = SystemTime{std::chrono::nanoseconds{1'700'000'000'123'456'789}}})
                             .read_session()
@@ -46,11 +49,61 @@ TEST(CreateReadSessionRequest, EachOption) {
   EXPECT_EQ(lz4.buffer_compression(), api::ArrowSerializationOptions::LZ4_FRAME);
   const auto zstd = Build({.compression = Compression::kZstd}).read_session().read_options().arrow_serialization_options();
   EXPECT_EQ(zstd.buffer_compression(), api::ArrowSerializationOptions::ZSTD);
+  EXPECT_FALSE(Build({}).read_session().read_options().has_response_compression_codec());
+  EXPECT_EQ(Build({.response_compression = ResponseCompression::kLz4}).read_session().read_options().response_compression_codec(),
+            api::ReadSession::TableReadOptions::RESPONSE_COMPRESSION_CODEC_LZ4);
+  const auto nanos = Build({.timestamp_precision = TimestampPrecision::kNanos}).read_session().read_options();
+  EXPECT_EQ(nanos.arrow_serialization_options().picos_timestamp_precision(), api::ArrowSerializationOptions::TIMESTAMP_PRECISION_NANOS);
+  const auto micros = Build({.timestamp_precision = TimestampPrecision::kMicros}).read_session().read_options();
+  EXPECT_EQ(micros.arrow_serialization_options().picos_timestamp_precision(), api::ArrowSerializationOptions::TIMESTAMP_PRECISION_MICROS);
   EXPECT_EQ(Build({.max_stream_count = 7}).max_stream_count(), 7);
   EXPECT_EQ(Build({.preferred_min_stream_count = 3}).preferred_min_stream_count(), 3);
   EXPECT_EQ(Build({.ordered = true}).max_stream_count(), 1);
   EXPECT_TRUE(Build({.sample_percentage = 12.5}).read_session().read_options().has_sample_percentage());
   EXPECT_EQ(Build({.sample_percentage = 12.5}).read_session().read_options().sample_percentage(), 12.5);
+}
+
+TEST(CreateReadSessionRequest, Avro) {
+  const auto session = Build({.source_format = SourceFormat::kAvro,
+                              .response_compression = ResponseCompression::kLz4,
+                              .timestamp_precision = TimestampPrecision::kNanos,
+                              .sample_percentage = 12.5})
+                           .read_session();
+  EXPECT_EQ(session.data_format(), api::AVRO);
+  EXPECT_FALSE(session.read_options().has_arrow_serialization_options());
+  EXPECT_TRUE(session.read_options().avro_serialization_options().enable_display_name_attribute());
+  EXPECT_EQ(session.read_options().avro_serialization_options().picos_timestamp_precision(),
+            api::AvroSerializationOptions::TIMESTAMP_PRECISION_NANOS);
+  EXPECT_EQ(session.read_options().response_compression_codec(), api::ReadSession::TableReadOptions::RESPONSE_COMPRESSION_CODEC_LZ4);
+  EXPECT_EQ(session.read_options().sample_percentage(), 12.5);
+}
+
+// Only a refusal of the format sends the same read off in the other one.
+TEST(RefusesFormat, OnlyTextsAboutTheFormat) {
+  struct Case {
+    Code code;
+    std::string text;
+    bool refuses_arrow;
+    bool refuses_avro;
+  };
+  for (const Case& c : {
+           Case{Code::kInvalidArgument, "request failed: ARROW format is not supported for this table", true, false},
+           Case{Code::kUnimplemented, "The local service does not serve the AVRO format yet. Ask for Arrow.", true, true},
+           Case{Code::kUnimplemented, "Avro is not implemented", false, true},
+           Case{Code::kInvalidArgument, "column c cannot be serialized as Arrow: unsupported type", true, false},
+           Case{Code::kInvalidArgument, "Arrow", false, false},
+           Case{Code::kInvalidArgument, "Unknown field: arrow", false, false},
+           Case{Code::kInvalidArgument, "arrow_serialization_options.buffer_compression is not supported", false, false},
+           Case{Code::kInvalidArgument, "narrow format", false, false},
+           Case{Code::kInvalidArgument, "this format is not supported", false, false},
+           Case{Code::kNotFound, "Arrow format is not supported", false, false},
+           Case{Code::kPermissionDenied, "Arrow format is not supported", false, false},
+           Case{Code::kUnavailable, "Arrow format is not supported", false, false},
+           Case{Code::kInternal, "Arrow format is not supported", false, false},
+       }) {
+    EXPECT_EQ(RefusesFormat({.code = c.code, .message = c.text}, SourceFormat::kArrow), c.refuses_arrow) << c.text;
+    EXPECT_EQ(RefusesFormat({.code = c.code, .message = c.text}, SourceFormat::kAvro), c.refuses_avro) << c.text;
+  }
 }
 
 // Spec 23, facts R14, R15, U109, U110.

@@ -1,7 +1,7 @@
 // What the BigQuery source persists, as bytes: the descriptor of a split and the snapshot of an enumerator. docs/formats/bigquery-state.md.
 //
-// Plain values. Bytes are untrusted: anything that does not add up is DATA_LOSS with the reason CORRUPT_STATE, another version
-// UNIMPLEMENTED.
+// Plain values. Version 2 is written, 1 and 2 are read. Bytes are untrusted: anything that does not add up is DATA_LOSS with the reason
+// CORRUPT_STATE, another version UNIMPLEMENTED.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/base/error.h"
+#include "headrace/bigquery/read/options.h"
 #include "headrace/runtime/split.h"
 
 namespace headrace::bigquery {
@@ -20,6 +21,9 @@ struct StreamState {
   int64_t session_created_ms = 0;
   int64_t session_expires_ms = 0;
   std::vector<uint32_t> result_columns{};
+  SourceFormat format = SourceFormat::kArrow;
+  ResponseCompression response_compression = ResponseCompression::kNone;
+  std::string wire_schema{};  // of the session: Arrow IPC bytes or Avro JSON; empty = the result's schema in the order of the wire
 
   bool operator==(const StreamState&) const = default;
 };
@@ -34,6 +38,9 @@ struct PlanState {
   int64_t estimated_rows = -1;
   int64_t estimated_bytes = -1;
   std::deque<Split> queue{};
+  SourceFormat format = SourceFormat::kArrow;
+  ResponseCompression response_compression = ResponseCompression::kNone;
+  bool schema_as_sent = false;  // the result's columns have the session's types: a plan of version 1
 
   bool operator==(const PlanState&) const = default;
 };

@@ -21,7 +21,19 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-const StreamState kStream{.stream = "s/1", .session_created_ms = 1, .session_expires_ms = 300, .result_columns = {1, 0}};
+std::string Bytes(std::string_view hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  return bytes;
+}
+
+const StreamState kStream{.stream = "s/1",
+                          .session_created_ms = 1,
+                          .session_expires_ms = 300,
+                          .result_columns = {1, 0},
+                          .format = SourceFormat::kAvro,
+                          .response_compression = ResponseCompression::kLz4,
+                          .wire_schema = "{}"};
 PlanState Plan() {
   return {.planned = true,
           .session = "s",
@@ -31,31 +43,74 @@ PlanState Plan() {
           .wire_columns = {1, 0},
           .estimated_rows = 7,
           .estimated_bytes = -1,
-          .queue = {{.id = "a", .descriptor = "d", .position = "5", .end_position = "9", .estimated_bytes = 0.5}}};
+          .queue = {{.id = "a", .descriptor = "d", .position = "5", .end_position = "9", .estimated_bytes = 0.5}},
+          .format = SourceFormat::kAvro,
+          .response_compression = ResponseCompression::kLz4};
 }
 
-// The bytes of version 1 never change: a checkpoint of this release must be readable by the next (docs/formats/bigquery-state.md).
+// Bytes that were written once never change their meaning: a checkpoint of one release is read by the next
+// (docs/formats/bigquery-state.md).
+const char kStreamVersion1[] = "08011203732f31180120ac022a020100";
+const char kPlanVersion1[] =
+    "080110011a0173200128ac0232027879"
+    "3a020100400748ffffffffffffffffff01521"
+    "50a01611201641a013522013929000000000000e03f";
+
 TEST(State, GoldenBytes) {
-  EXPECT_EQ(Hex(SerializeStreamState(kStream)), "08011203732f31180120ac022a020100");
+  EXPECT_EQ(Hex(SerializeStreamState(kStream)), "08021203732f31180120ac022a0201003001380142027b7d");
   EXPECT_EQ(*ParseStreamState(SerializeStreamState(kStream)), kStream);
   EXPECT_EQ(Hex(SerializePlanState(Plan())),
-            "080110011a0173200128ac023202"
-            "7879"
+            "080210011a0173200128ac0232027879"
             "3a020100400748ffffffffffffffffff01521"
-            "50a01611201641a01352201392900000000"
-            "0000e03f");
+            "50a01611201641a013522013929000000000000e03f"
+            "58016001");
   EXPECT_EQ(*ParsePlanState(SerializePlanState(Plan())), Plan());
   EXPECT_EQ(*ParsePlanState(SerializePlanState({})), PlanState{});
 }
 
-TEST(State, AnotherVersionIsRefusedNamingBoth) {
-  std::string bytes = SerializePlanState(Plan());
-  bytes[1] = 2;
-  EXPECT_THAT(ParsePlanState(bytes).status().message(), AllOf(HasSubstr("version 2"), HasSubstr("version 1")));
-  EXPECT_EQ(CodeOf(ParsePlanState(bytes).status()), Code::kUnimplemented);
-  bytes = SerializeStreamState(kStream);
-  bytes[1] = 9;
-  EXPECT_THAT(ParseStreamState(bytes).status().message(), AllOf(HasSubstr("version 9"), HasSubstr("version 1")));
+// Version 1 knew Arrow only, and handed its columns out as they came.
+TEST(State, Version1IsStillRead) {
+  const StreamState stream{.stream = "s/1", .session_created_ms = 1, .session_expires_ms = 300, .result_columns = {1, 0}};
+  EXPECT_EQ(*ParseStreamState(Bytes(kStreamVersion1)), stream);
+  EXPECT_EQ(*ParseStreamState(SerializeStreamState(stream)), stream);
+  PlanState plan = Plan();
+  plan.format = SourceFormat::kArrow;
+  plan.response_compression = ResponseCompression::kNone;
+  plan.schema_as_sent = true;
+  EXPECT_EQ(*ParsePlanState(Bytes(kPlanVersion1)), plan);
+  EXPECT_EQ(*ParsePlanState(SerializePlanState(plan)), plan) << "it stays so when it is written again";
+  EXPECT_FALSE(ParsePlanState(Bytes("0801"))->schema_as_sent) << "nothing was planned: the new plan has canonical types";
+}
+
+TEST(State, AnotherVersionIsRefusedNamingAll) {
+  for (const char version : {'\0', '\3', '\x7f'}) {
+    std::string bytes = SerializePlanState(Plan());
+    bytes[1] = version;
+    const std::string named = "version " + std::to_string(version);
+    EXPECT_THAT(ParsePlanState(bytes).status().message(), AllOf(HasSubstr(named), HasSubstr("versions 1 and 2")));
+    EXPECT_EQ(CodeOf(ParsePlanState(bytes).status()), Code::kUnimplemented);
+    bytes = SerializeStreamState(kStream);
+    bytes[1] = version;
+    EXPECT_THAT(ParseStreamState(bytes).status().message(), AllOf(HasSubstr(named), HasSubstr("versions 1 and 2")));
+  }
+}
+
+TEST(State, UnknownFormsAreCorrupt) {
+  // Fields 6, 7 of the descriptor, 11, 12 of the plan, with the value 2; Avro as sent.
+  for (const char* bytes : {"0802120173"
+                            "3002",
+                            "0802120173"
+                            "3802"}) {
+    EXPECT_EQ(CodeOf(ParseStreamState(Bytes(bytes)).status()), Code::kDataLoss) << bytes;
+  }
+  for (const char* bytes : {"0802"
+                            "5802",
+                            "0802"
+                            "6002",
+                            "080210011a0173320178"
+                            "58016801"}) {
+    EXPECT_EQ(CodeOf(ParsePlanState(Bytes(bytes)).status()), Code::kDataLoss) << bytes;
+  }
 }
 
 TEST(State, WhatDoesNotAddUpIsCorrupt) {

@@ -20,7 +20,8 @@ constexpr uint32_t kThrottleState = 5;
 constexpr uint32_t kRowCount = 6;
 constexpr uint32_t kAvroSchema = 7;
 constexpr uint32_t kArrowSchema = 8;
-constexpr uint32_t kSerialized = 1;       // ArrowRecordBatch.serialized_record_batch, ArrowSchema.serialized_schema
+constexpr uint32_t kUncompressedByteSize = 9;
+constexpr uint32_t kSerialized = 1;       // of ArrowRecordBatch, ArrowSchema, AvroRows, AvroSchema
 constexpr uint32_t kThrottlePercent = 1;  // ThrottleState
 constexpr uint32_t kProgress = 2;         // StreamStats
 constexpr uint32_t kAtResponseStart = 1;  // StreamStats.Progress
@@ -153,7 +154,7 @@ arrow::Result<std::shared_ptr<arrow::Buffer>> CopyAligned(Cursor bytes, arrow::M
   return arrow::SliceBuffer(buffer, lead, size);
 }
 
-/// Field 1 of ArrowRecordBatch or ArrowSchema; the last one counts, as protobuf says.
+/// Field 1 of the messages of rows and schemas; the last one counts, as protobuf says.
 arrow::Status FindSerialized(Cursor message, Cursor* bytes, bool* found) {
   *found = false;
   while (message.left() > 0) {
@@ -208,8 +209,8 @@ arrow::Status ReadSchema(const Cursor& schema, ReadRowsMessage* out) {
   ARROW_RETURN_NOT_OK(FindSerialized(schema, &bytes, &found));
   if (!found) return arrow::Status::OK();
   if (bytes.left() > kLongestSchema) return Malformed("its schema is longer than 64 MiB");
-  out->arrow_schema.resize(static_cast<size_t>(bytes.left()));
-  bytes.Copy(reinterpret_cast<uint8_t*>(out->arrow_schema.data()), bytes.left());
+  out->schema.resize(static_cast<size_t>(bytes.left()));
+  bytes.Copy(reinterpret_cast<uint8_t*>(out->schema.data()), bytes.left());
   return arrow::Status::OK();
 }
 
@@ -230,6 +231,13 @@ arrow::Result<ReadRowsMessage> ParseReadRowsResponse(const rpc::ByteMessage& mes
       out.row_count = static_cast<int64_t>(count);
       continue;
     }
+    if (field == kUncompressedByteSize && type == kVarint) {
+      uint64_t size = 0;
+      if (!cursor.Varint(&size)) return Malformed("its uncompressed size ends early");
+      // -1: compression would not have made it smaller (storage.proto).
+      out.uncompressed_bytes = std::max<int64_t>(static_cast<int64_t>(size), 0);
+      continue;
+    }
     Cursor sub = cursor;
     if (type != kBytes) {
       if (!cursor.SkipField(type)) return Malformed("a field ends early");
@@ -238,9 +246,10 @@ arrow::Result<ReadRowsMessage> ParseReadRowsResponse(const rpc::ByteMessage& mes
     if (!cursor.Sub(&sub)) return Malformed("a field ends early");
     if (field == kStats) ARROW_RETURN_NOT_OK(ReadStats(sub, &out));
     if (field == kThrottleState) ARROW_RETURN_NOT_OK(ReadThrottle(sub, &out));
-    if (field == kArrowSchema) ARROW_RETURN_NOT_OK(ReadSchema(sub, &out));
-    if (field == kAvroRows || field == kAvroSchema) out.has_avro = true;
-    if (field == kArrowRecordBatch) ARROW_RETURN_NOT_OK(FindSerialized(sub, &rows, &has_rows));
+    if (field == kArrowSchema || field == kAvroSchema) ARROW_RETURN_NOT_OK(ReadSchema(sub, &out));
+    if (field == kArrowRecordBatch || field == kAvroRows) ARROW_RETURN_NOT_OK(FindSerialized(sub, &rows, &has_rows));
+    out.has_arrow = out.has_arrow || field == kArrowSchema || field == kArrowRecordBatch;
+    out.has_avro = out.has_avro || field == kAvroSchema || field == kAvroRows;
   }
   if (has_rows && rows.left() > 0) {
     ARROW_ASSIGN_OR_RAISE(out.rows, CopyAligned(rows, pool));

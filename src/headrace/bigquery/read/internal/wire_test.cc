@@ -61,8 +61,10 @@ TEST(ReadRowsResponse, EveryFieldHoweverItIsCutIntoPieces) {
     EXPECT_EQ(parsed->progress_start, 0.25);
     EXPECT_EQ(parsed->progress_end, 0.5);
     EXPECT_EQ(parsed->throttle_percent, 30);
-    EXPECT_EQ(parsed->arrow_schema, "schema");
+    EXPECT_EQ(parsed->schema, "schema");
     EXPECT_EQ(parsed->wire_bytes, static_cast<int64_t>(bytes.size()));
+    EXPECT_EQ(parsed->uncompressed_bytes, 77);
+    EXPECT_TRUE(parsed->has_arrow);
     EXPECT_FALSE(parsed->has_avro);
   }
 }
@@ -73,8 +75,25 @@ TEST(ReadRowsResponse, EmptyAndAvro) {
   EXPECT_EQ(empty->rows, nullptr);
   EXPECT_EQ(empty->row_count, 0);
   api::ReadRowsResponse avro;
-  avro.mutable_avro_rows()->set_serialized_binary_rows("x");
-  EXPECT_TRUE(Parse(avro.SerializeAsString())->has_avro);
+  avro.mutable_avro_rows()->set_serialized_binary_rows("xyz");
+  avro.mutable_avro_schema()->set_schema("{}");
+  avro.set_row_count(2);
+  auto parsed = Parse(avro.SerializeAsString());
+  EXPECT_TRUE(parsed->has_avro);
+  EXPECT_FALSE(parsed->has_arrow);
+  EXPECT_EQ(parsed->rows->ToString(), "xyz");
+  EXPECT_EQ(parsed->schema, "{}");
+  EXPECT_EQ(parsed->row_count, 2);
+}
+
+// storage.proto: not greater than 0 means that the bytes are not compressed.
+TEST(ReadRowsResponse, UncompressedByteSize) {
+  EXPECT_EQ(Parse("")->uncompressed_bytes, 0);
+  for (const int64_t size : {int64_t{-1}, INT64_MIN, int64_t{0}, int64_t{1}, INT64_MAX}) {
+    api::ReadRowsResponse response;
+    response.set_uncompressed_byte_size(size);
+    EXPECT_EQ(Parse(response.SerializeAsString())->uncompressed_bytes, std::max<int64_t>(size, 0));
+  }
 }
 
 TEST(ReadRowsResponse, NumbersOutOfRange) {
