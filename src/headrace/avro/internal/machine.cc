@@ -7,10 +7,11 @@
 #include <arrow/util/decimal.h>
 #include <fmt/format.h>
 
-#include "headrace/avro/internal/civil_text.h"
 #include "headrace/avro/internal/skip.h"
+#include "headrace/avro/internal/usual_datetime.h"
 #include "headrace/avro/internal/varint.h"
 #include "headrace/base/error.h"
+#include "headrace/types/value_text.h"
 
 namespace headrace::avro {
 namespace {
@@ -21,12 +22,6 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied as
 constexpr int64_t kShortText = 16;
 // A value in an error text.
 constexpr size_t kShownBytes = 64;
-
-std::string Shown(std::string_view text) {
-  std::string shown;
-  for (const char c : text.substr(0, kShownBytes)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > kShownBytes ? shown + "..." : shown;
-}
 
 // Two's complement, most significant byte first, into the four words of a 256-bit number. False when it has more bits than that.
 bool LoadBigEndian(const uint8_t* data, int64_t size, std::array<uint64_t, 4>* words) {
@@ -160,10 +155,13 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
       case OpCode::kDateOfText:
       case OpCode::kTimeOfText:
       case OpCode::kDatetimeOfText:
+      case OpCode::kTimestampOfText:
       case OpCode::kPicosOfText:
-        at = Civil(op, at);
+      case OpCode::kIntervalOfText:
+        at = Civil(step, at);
         if (at == nullptr) return nullptr;
-        break;
+        step = static_cast<size_t>(op.end);
+        continue;
       case OpCode::kStruct:
         ++ColumnOf(op).length;
         break;
@@ -277,14 +275,7 @@ const uint8_t* Machine::Enum(const Op& op, const uint8_t* at) {
   if (index < 0 || index >= static_cast<int64_t>(op.node->symbols.size())) {
     return Fail(op, "BAD_AVRO_DATA", fmt::format("the enum {} has no symbol {}", op.node->full_name, index));
   }
-  const std::string& symbol = op.node->symbols[static_cast<size_t>(index)];
-  Column& column = ColumnOf(op);
-  const auto size = static_cast<int64_t>(symbol.size());
-  if (!Keep(op, column.ReserveData(size))) return nullptr;
-  std::memcpy(column.data + column.data_size, symbol.data(), symbol.size());
-  column.data_size += size;
-  column.AppendOffset(column.data_size);
-  return at;
+  return AppendText(op, op.node->symbols[static_cast<size_t>(index)]) ? at : nullptr;
 }
 
 const uint8_t* Machine::Decimal(const Op& op, const uint8_t* data, int64_t size) {
@@ -311,54 +302,91 @@ const uint8_t* Machine::Decimal(const Op& op, const uint8_t* data, int64_t size)
   return data + size;
 }
 
-// A date or time as text.
-const uint8_t* Machine::Civil(const Op& op, const uint8_t* at) {
+// Appends a text that is made here.
+bool Machine::AppendText(const Op& op, std::string_view text) {
+  Column& column = ColumnOf(op);
+  const auto size = static_cast<int64_t>(text.size());
+  if (!Keep(op, column.ReserveData(size))) return false;
+  std::memcpy(column.data + column.data_size, text.data(), text.size());
+  column.data_size += size;
+  column.AppendOffset(column.data_size);
+  return true;
+}
+
+// A date, time or interval as text.
+const uint8_t* Machine::Civil(size_t step, const uint8_t* at) {
+  const Op& op = program_.ops[step];
   int64_t size = 0;
   at = ReadLong(at, end_, &size);
   if (at == nullptr || size < 0 || size > end_ - at) return Truncated(op);
   const std::string_view text(reinterpret_cast<const char*>(at), static_cast<size_t>(size));
-  int64_t value = 0;
+  int64_t micros = 0;
+  if (op.code == OpCode::kDatetimeOfText && ParseUsualDatetime(text, &micros)) {
+    ColumnOf(op).Append(micros);
+    return at + size;
+  }
+  const arrow::Status status = AppendCivil(step, text);
+  if (!status.ok()) return status_.ok() ? Fail(op, "VALUE_OUT_OF_RANGE", status.message()) : nullptr;
+  return at + size;
+}
+
+arrow::Status Machine::AppendCivil(size_t step, std::string_view text) {
+  const Op& op = program_.ops[step];
   switch (op.code) {
-    case OpCode::kDateOfText:
-      if (!ParseCivilDate(text, &value)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no date", Shown(text)));
-      ColumnOf(op).Append(static_cast<int32_t>(value));
-      break;
-    case OpCode::kTimeOfText:
-      if (!ParseCivilTime(text, &value)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no time", Shown(text)));
-      ColumnOf(op).Append(value);
-      break;
-    case OpCode::kDatetimeOfText:
-      if (!ParseCivilDatetime(text, &value)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no date and time", Shown(text)));
-      ColumnOf(op).Append(value);
-      break;
+    case OpCode::kDateOfText: {
+      ARROW_ASSIGN_OR_RAISE(const int32_t days, ParseDate(text));
+      ColumnOf(op).Append(days);
+      return arrow::Status::OK();
+    }
+    case OpCode::kTimeOfText: {
+      ARROW_ASSIGN_OR_RAISE(const int64_t micros, ParseTime(text));
+      ColumnOf(op).Append(micros);
+      return arrow::Status::OK();
+    }
+    case OpCode::kDatetimeOfText: {
+      ARROW_ASSIGN_OR_RAISE(const int64_t micros, ParseDatetime(text));
+      ColumnOf(op).Append(micros);
+      return arrow::Status::OK();
+    }
+    case OpCode::kTimestampOfText: {
+      ARROW_ASSIGN_OR_RAISE(const int64_t micros, ParseTimestamp(text));
+      ColumnOf(op).Append(micros);
+      return arrow::Status::OK();
+    }
+    case OpCode::kIntervalOfText: {
+      ARROW_ASSIGN_OR_RAISE(const IntervalValue interval, ParseInterval(text));
+      ++ColumnOf(op).length;
+      // The three columns inside: the steps that follow, in this order.
+      ColumnOf(program_.ops[step + 1]).Append(interval.months);
+      ColumnOf(program_.ops[step + 2]).Append(interval.days);
+      ColumnOf(program_.ops[step + 3]).Append(interval.microseconds);
+      return arrow::Status::OK();
+    }
     default: {
-      if (!NormalizePicos(text, &scratch_)) return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("'{}' is no timestamp", Shown(text)));
-      Column& column = ColumnOf(op);
-      const auto written = static_cast<int64_t>(scratch_.size());
-      if (!Keep(op, column.ReserveData(written))) return nullptr;
-      std::memcpy(column.data + column.data_size, scratch_.data(), scratch_.size());
-      column.data_size += written;
-      column.AppendOffset(column.data_size);
+      ARROW_ASSIGN_OR_RAISE(const PicosTimestamp moment, ParsePicosTimestamp(text));
+      scratch_.clear();
+      AppendPicosTimestamp(moment, &scratch_);
+      return AppendText(op, scratch_) ? arrow::Status::OK() : status_;
     }
   }
-  return at + size;
 }
 
 // An instant in another unit than the column's.
 const uint8_t* Machine::Scaled(const Op& op, const uint8_t* at, int64_t value) {
-  Column& column = ColumnOf(op);
   if (op.code == OpCode::kPicosOfLong) {
-    FormatPicos(value, op.factor, &scratch_);
-    const auto size = static_cast<int64_t>(scratch_.size());
-    constexpr int64_t kPicosText = sizeof("YYYY-MM-DDTHH:MM:SS.FFFFFFFFFFFFZ") - 1;
-    if (size != kPicosText || scratch_.front() == '-' || scratch_.starts_with("0000")) {
+    constexpr int64_t kPicosPerSecond = 1'000'000'000'000;
+    int64_t seconds = value / op.factor;
+    int64_t rest = value % op.factor;
+    if (rest < 0) {
+      rest += op.factor;
+      --seconds;
+    }
+    if (seconds < kMinTimestamp / kMicrosPerSecond || seconds > kMaxTimestamp / kMicrosPerSecond) {
       return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("{} is outside 0001-01-01 to 9999-12-31", value));
     }
-    if (!Keep(op, column.ReserveData(size))) return nullptr;
-    std::memcpy(column.data + column.data_size, scratch_.data(), scratch_.size());
-    column.data_size += size;
-    column.AppendOffset(column.data_size);
-    return at;
+    scratch_.clear();
+    AppendPicosTimestamp({.seconds = seconds, .picoseconds = rest * (kPicosPerSecond / op.factor)}, &scratch_);
+    return AppendText(op, scratch_) ? at : nullptr;
   }
   int64_t scaled = 0;
   if (op.code == OpCode::kInt64Times) {
@@ -371,7 +399,7 @@ const uint8_t* Machine::Scaled(const Op& op, const uint8_t* at, int64_t value) {
       return Fail(op, "VALUE_OUT_OF_RANGE", fmt::format("{} has more digits after the point than the column keeps", value));
     }
   }
-  column.Append(scaled);
+  ColumnOf(op).Append(scaled);
   return at;
 }
 

@@ -31,7 +31,9 @@ class Machine {
   const uint8_t* Fixed(const Op& op, const uint8_t* at, const uint8_t* data, int64_t size);
   const uint8_t* Enum(const Op& op, const uint8_t* at);
   const uint8_t* Decimal(const Op& op, const uint8_t* data, int64_t size);
-  const uint8_t* Civil(const Op& op, const uint8_t* at);
+  const uint8_t* Civil(size_t step, const uint8_t* at);
+  arrow::Status AppendCivil(size_t step, std::string_view text);
+  bool AppendText(const Op& op, std::string_view text);
   const uint8_t* Scaled(const Op& op, const uint8_t* at, int64_t value);
   bool Null(size_t step);
   bool NullInside(size_t step);

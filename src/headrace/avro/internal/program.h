@@ -33,8 +33,10 @@ enum class OpCode : uint8_t {
   kDateOfText,
   kTimeOfText,
   kDatetimeOfText,
+  kTimestampOfText,
   kPicosOfText,
-  kPicosOfLong,  // in units of 1 s / `factor`
+  kPicosOfLong,     // in units of 1 s / `factor`
+  kIntervalOfText,  // three steps without bytes follow for months, days and microseconds
   kStruct,
   kList,
   kSkipNumber,  // boolean aside, whatever is one varint
@@ -44,7 +46,7 @@ enum class OpCode : uint8_t {
 };
 
 /// What the values of a finished column must be, beyond having been decoded.
-enum class Check : uint8_t { kNone, kUtf8, kDate, kTime, kInstant };
+enum class Check : uint8_t { kNone, kUtf8, kDate, kTime, kInstant, kInterval };
 
 struct Op {
   OpCode code = OpCode::kAbsent;
