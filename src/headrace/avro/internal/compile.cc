@@ -6,6 +6,7 @@
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
+#include "headrace/avro/internal/folded_name.h"
 #include "headrace/avro/internal/program.h"
 #include "headrace/types/type_table.h"
 
@@ -14,12 +15,6 @@ namespace {
 
 constexpr int64_t kPerSecond[] = {1, 1'000, 1'000'000, 1'000'000'000};  // by arrow::TimeUnit
 constexpr int64_t kEnoughBytes = int64_t{1} << 31;
-
-std::string Folded(std::string_view name) {
-  std::string folded(name);
-  for (char& c : folded) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return folded;
-}
 
 std::string Describe(const Node& node) {
   std::string text(KindName(node.kind));
@@ -98,12 +93,12 @@ class Compiler {
   static arrow::Result<std::vector<std::optional<size_t>>> Match(const Node& record, const arrow::FieldVector& targets,
                                                                  const std::string& path) {
     std::unordered_multimap<std::string, size_t> writers;
-    for (size_t i = 0; i < record.fields.size(); ++i) writers.emplace(Folded(record.fields[i].column_name()), i);
+    for (size_t i = 0; i < record.fields.size(); ++i) writers.emplace(FoldedName(record.fields[i].column_name()), i);
     std::vector<std::optional<size_t>> wanted(record.fields.size());
     for (size_t t = 0; t < targets.size(); ++t) {
       const std::string& name = targets[t]->name();
       const std::string where = path.empty() ? name : path + "." + name;
-      auto [first, last] = writers.equal_range(Folded(name));
+      auto [first, last] = writers.equal_range(FoldedName(name));
       if (first == last) return WrongColumn(where, "COLUMN_NOT_FOUND", "the Avro schema has no such field");
       std::optional<size_t> found;
       bool ambiguous = false;
