@@ -102,6 +102,7 @@ class ScriptedReader final : public SplitReader {
       range_.end = at;
       return answer;
     }
+    if (auto cut = AnswerCutLocked()) return *std::move(cut);
     if (next_ >= range_.end) return End{};
     int64_t end = std::min(range_.end, next_ + script_->batch_rows);
     // A scripted row begins a batch of its own.
@@ -115,14 +116,22 @@ class ScriptedReader final : public SplitReader {
     next_ = end;
     return batch;
   }
-  void RequestCut(double) override {}
+  void RequestCut(double fraction) override {
+    std::lock_guard<std::mutex> guard(script_->mutex);
+    ++script_->cut_requests;
+    if (CanCutLocked()) wanted_ = fraction;
+    refused_ = refused_ || script_->refuse_cuts;
+    script_->changed.notify_all();
+  }
   arrow::Result<std::string> PositionAt(const Batch& batch, int64_t row) override {
     return fmt::format("{}", Number(batch.position) - batch.rows->num_rows() + row);
   }
   SplitProgress Progress() const override {
     std::lock_guard<std::mutex> guard(script_->mutex);
     auto all = static_cast<double>(range_.end - range_.begin);
-    return {.fraction = all > 0 ? static_cast<double>(next_ - range_.begin) / all : 1, .throttled = script_->throttled};
+    return {.fraction = all > 0 ? static_cast<double>(next_ - range_.begin) / all : 1,
+            .throttled = script_->throttled,
+            .can_cut = CanCutLocked()};
   }
   void Cancel() override {
     stop_.request_stop();
@@ -131,11 +140,25 @@ class ScriptedReader final : public SplitReader {
   }
 
  private:
+  bool CanCutLocked() const { return script_->cuttable && !refused_ && !wanted_; }
+  std::optional<Cut> AnswerCutLocked() {
+    if (!wanted_) return std::nullopt;
+    const double fraction = *std::exchange(wanted_, std::nullopt);
+    const int64_t left = range_.end - next_;
+    if (refused_ || left < script_->least_cut_rows) return std::nullopt;
+    const int64_t at = next_ + static_cast<int64_t>(static_cast<double>(left) * fraction);
+    Cut answer{.near_descriptor = fmt::format("{}-{}", range_.begin, at), .far = {MakeRangeSplit("", {at, range_.end})}};
+    range_.end = at;
+    return answer;
+  }
+
   std::shared_ptr<SourceScript> script_;
   MemoryBudget* memory_;
   Split split_;
   Range range_;
   int64_t next_;
+  std::optional<double> wanted_;  // a cut of this fraction
+  bool refused_ = false;
   std::stop_source stop_;
 };
 

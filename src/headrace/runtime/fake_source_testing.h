@@ -63,7 +63,11 @@ struct SourceScript {
   std::map<int64_t, int64_t> cuts{};                      // before this row: near part ends at the second
   std::set<int64_t> blocked{};                            // Next waits before this row until it is taken out or cancelled
   bool throttled = false;
+  bool cuttable = false;       // readers answer requests for cuts
+  bool refuse_cuts = false;    // by never again being willing to
+  int64_t least_cut_rows = 2;  // left
   // Seen:
+  int cut_requests = 0;
   int starting = 0;  // calls of Start in progress
   int waiting = 0;   // readers at a blocked row
   int plans = 0;
@@ -82,6 +86,7 @@ class ScriptedSource final : public Source {
  public:
   explicit ScriptedSource(std::shared_ptr<SourceScript> script) : script_(std::move(script)) {}
   Boundedness boundedness() const override { return script_->boundedness; }
+  bool supports_cuts() const override { return script_->cuttable; }
   Lineage lineage() const override { return {}; }
   arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const override;
   arrow::Result<std::unique_ptr<SplitEnumerator>> RestoreEnumerator(const JobContext& context, std::string_view state) const override;

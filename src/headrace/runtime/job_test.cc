@@ -123,6 +123,7 @@ TEST_F(JobTest, DefaultsOfReadersAndWriters) {
     int64_t splits;
     int max_writers, cores, readers, writers;
     bool warns;
+    bool shared = false;
   };
   for (const auto& test : std::vector<Case>{
            {{}, 100, 0, 2, 4, 2, false},
@@ -133,13 +134,16 @@ TEST_F(JobTest, DefaultsOfReadersAndWriters) {
            {{.readers = 8}, 3, 0, 8, 3, 3, true},
            {{.readers = 8, .writers = 5}, 100, 0, 2, 8, 5, false},
            {{.ordered = true}, 100, 0, 8, 1, 1, false},
+           {{.readers = 8}, 3, 0, 2, 8, 2, false, true},  // splits that may be cut are work for all
+           {{}, 1, 0, 2, 4, 2, false, true},
+           {{.readers = 8}, 0, 0, 2, 0, 1, false, true},
        }) {
-    auto chosen = ChooseParallelism(test.options, test.splits, Boundedness::kBounded, test.max_writers, test.cores);
+    auto chosen = ChooseParallelism(test.options, test.splits, Boundedness::kBounded, test.shared, test.max_writers, test.cores);
     EXPECT_EQ(chosen.readers, test.readers);
     EXPECT_EQ(chosen.writers, test.writers);
     EXPECT_EQ(!chosen.warning.empty(), test.warns);
   }
-  EXPECT_EQ(ChooseParallelism({.readers = 8}, 1, Boundedness::kContinuous, 0, 8).readers, 8) << "more splits may come";
+  EXPECT_EQ(ChooseParallelism({.readers = 8}, 1, Boundedness::kContinuous, false, 0, 8).readers, 8) << "more splits may come";
 }
 
 TEST_F(JobTest, FewerSplitsThanReadersIsAWarningOfTheReport) {

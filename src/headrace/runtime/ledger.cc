@@ -79,7 +79,10 @@ arrow::Result<std::optional<AssignedSplit>> Ledger::Assign(const std::stop_token
     ARROW_ASSIGN_OR_RAISE(auto offer, TryAssignLocked());
     if (offer.kind == NextSplit::Kind::kSplit) return std::optional<AssignedSplit>(std::move(offer.assigned));
     if (offer.kind == NextSplit::Kind::kNoneEver) return std::optional<AssignedSplit>();
+    ++idle_;
+    changed_.notify_all();  // who waits for an idle reader
     changed_.wait(lock, stop, [this, seen = version_] { return version_ != seen; });
+    --idle_;
   }
   return arrow::Status::Cancelled("stopped while waiting for a split");
 }
@@ -102,11 +105,15 @@ arrow::Status Ledger::Advance(uint64_t attempt, std::string position, const Ledg
   return arrow::Status::OK();
 }
 
-arrow::Status Ledger::Cut(uint64_t attempt, std::string near_descriptor, std::vector<Split> far) {
+arrow::Status Ledger::Cut(uint64_t attempt, std::string near_descriptor, std::vector<Split> far, double near_estimated_bytes) {
   std::lock_guard<std::mutex> guard(mutex_);
   ARROW_ASSIGN_OR_RAISE(auto* held, FindLocked(attempt, "a cut"));
   held->split.descriptor = std::move(near_descriptor);
+  held->split.estimated_bytes = near_estimated_bytes;
   counts_.cuts += static_cast<int64_t>(far.size());
+  for (Split& part : far) {
+    if (part.id.empty()) part.id = fmt::format("{}/{}", held->split.id, next_attempt_++);
+  }
   QueueAgainLocked(std::move(far));
   return arrow::Status::OK();
 }
@@ -145,9 +152,12 @@ LedgerSnapshot Ledger::Snapshot(const std::function<void()>& place_barrier) cons
 
 Ledger::State Ledger::state() const {
   std::lock_guard<std::mutex> guard(mutex_);
-  return {.queued = enumerator_->queued() + static_cast<int64_t>(returned_.size()),
-          .assigned = static_cast<int64_t>(assigned_.size()),
-          .counts = counts_};
+  return {.queued = QueuedLocked(), .assigned = static_cast<int64_t>(assigned_.size()), .idle = idle_, .counts = counts_};
+}
+
+bool Ledger::WaitForIdle(const std::stop_token& stop) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait(lock, stop, [this] { return idle_ > 0 && !assigned_.empty() && QueuedLocked() == 0; }) && !stop.stop_requested();
 }
 
 }  // namespace headrace

@@ -80,8 +80,9 @@ class Ledger {
 
   /// The batch that `push` puts into the queue of the split's writer (into room that was reserved before) moves the split to `position`.
   arrow::Status Advance(uint64_t attempt, std::string position, const LedgerCounts& batch, const std::function<void()>& push);
-  /// The split goes on under `near_descriptor`; the far parts are queued.
-  arrow::Status Cut(uint64_t attempt, std::string near_descriptor, std::vector<Split> far);
+  /// The split goes on under `near_descriptor`; the far parts are queued. One without an id becomes PARENT/N, N a number that the job never
+  /// gives twice.
+  arrow::Status Cut(uint64_t attempt, std::string near_descriptor, std::vector<Split> far, double near_estimated_bytes = -1);
   arrow::Status End(uint64_t attempt, std::vector<Split> successors);
   /// The reader failed: the split is queued again at the position of its last batch that was put into a queue. A cut or batch that still
   /// comes from this attempt is refused.
@@ -94,9 +95,12 @@ class Ledger {
   struct State {
     int64_t queued = 0;
     int64_t assigned = 0;
+    int64_t idle = 0;  // readers that wait for a split
     LedgerCounts counts{};
   };
   State state() const;
+  /// Waits until a reader has nothing to do while another has, and nothing is queued. False when `stop` is requested.
+  bool WaitForIdle(const std::stop_token& stop);
 
   std::shared_ptr<arrow::Schema> schema() const { return enumerator_->schema(); }
   const SplitEnumerator& enumerator() const { return *enumerator_; }
@@ -106,6 +110,7 @@ class Ledger {
   AssignedSplit& HoldLocked(Split split);
   arrow::Result<AssignedSplit*> FindLocked(uint64_t attempt, const char* what);
   void QueueAgainLocked(std::vector<Split> splits);
+  int64_t QueuedLocked() const { return enumerator_->queued() + static_cast<int64_t>(returned_.size()); }
   int ChooseWriterLocked(const std::string& split_id);
 
   const LedgerOptions options_;
@@ -116,6 +121,7 @@ class Ledger {
   std::deque<AssignedSplit> returned_;              // ordered jobs: handed back, to be assigned before all others
   std::map<std::string, int, std::less<>> writer_;  // of splits that were handed back: their earlier batches may still be in that queue
   uint64_t next_attempt_ = 1;
+  int64_t idle_ = 0;
   uint64_t version_ = 0;  // changes with everything that an idle reader may be waiting for
   LedgerCounts counts_;
 };

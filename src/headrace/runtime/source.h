@@ -41,7 +41,8 @@ class SplitReader {
   /// The next rows, a cut, or the end, in that order; the caller applies the answer before it calls again. Cancelled after Cancel, never
   /// End. After End or an error it is not called again.
   virtual arrow::Result<ReadResult> Next() = 0;
-  /// Asks for a cut of `fraction` of what is left; the answer, if any, is a Cut from Next. 0 = cut after the last batch handed over.
+  /// Asks for a cut that leaves this reader about `fraction` of what is left; the answer, if any, is a Cut from Next. 0 = cut after the
+  /// last batch handed over. A request while another is being answered, or of a reader that cannot cut, has no effect.
   virtual void RequestCut(double fraction) = 0;
   /// The position before row `row` (0 <= row <= rows) of a batch that this reader handed over: for row interfaces.
   virtual arrow::Result<std::string> PositionAt(const Batch& batch, int64_t row) = 0;
@@ -85,6 +86,8 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual Boundedness boundedness() const = 0;
+  /// Its readers may answer cuts, so that more readers than splits have something to do.
+  virtual bool supports_cuts() const { return false; }
   virtual Lineage lineage() const = 0;
   virtual arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const = 0;
   /// From SplitEnumerator::Snapshot of this or the previous release.

@@ -33,10 +33,12 @@ struct Batch {
   int64_t wire_bytes = 0;  // bytes received for these rows, for the report
 };
 
-/// The split was cut in two: the near part goes on in this reader under a new descriptor, the far parts are new splits.
+/// The split was cut in two: the near part goes on in this reader under a new descriptor, the far parts are new splits. A far part without
+/// an id is given one by whoever applies the cut.
 struct Cut {
   std::string near_descriptor;
   std::vector<Split> far;
+  double near_estimated_bytes = -1;  // of the whole near part; negative = unknown
 };
 
 /// The split is finished.
@@ -48,8 +50,10 @@ using ReadResult = std::variant<Batch, Cut, End>;
 
 /// How far a reader is in its split.
 struct SplitProgress {
-  double fraction = 0;  // of the split, never goes down, 1 at its end
+  double fraction = 0;  // of the split, never goes down but by a cut, 1 at its end
   bool throttled = false;
+  /// A cut may be asked for now: none is being answered, and none was refused for good.
+  bool can_cut = false;
 };
 
 }  // namespace headrace

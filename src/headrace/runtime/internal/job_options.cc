@@ -67,7 +67,11 @@ arrow::Status CheckJobOptions(const JobOptions& options, const Source& source, c
   return sink.SupportsCheckpoints();
 }
 
-Parallelism ChooseParallelism(const JobOptions& options, int64_t splits, Boundedness boundedness, int max_writers, int cores) {
+bool SharesWork(const JobOptions& options, const Source& source) {
+  return options.work_sharing && !options.ordered && source.supports_cuts();
+}
+
+Parallelism ChooseParallelism(const JobOptions& options, int64_t splits, Boundedness boundedness, bool shared, int max_writers, int cores) {
   Parallelism chosen;
   if (options.ordered) {
     chosen.readers = splits == 0 && boundedness == Boundedness::kBounded ? 0 : 1;
@@ -75,7 +79,8 @@ Parallelism ChooseParallelism(const JobOptions& options, int64_t splits, Bounded
   }
   int by_default = std::min(2 * cores, kMostDefaultReaders);
   chosen.readers = options.readers > 0 ? options.readers : by_default;
-  if (boundedness == Boundedness::kBounded && splits < chosen.readers) {
+  const bool some_to_share = shared && splits > 0;
+  if (boundedness == Boundedness::kBounded && splits < chosen.readers && !some_to_share) {
     if (options.readers > 0 && splits > 0) {
       chosen.warning = fmt::format("the source has only {} splits: {} of the {} readers have nothing to do and are left out", splits,
                                    options.readers - splits, options.readers);

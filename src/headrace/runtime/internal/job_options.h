@@ -16,7 +16,10 @@ struct Parallelism {
   std::string warning{};  // empty = none
 };
 
-/// `splits`: those that may be read side by side now. A continuous source may have more later.
-Parallelism ChooseParallelism(const JobOptions& options, int64_t splits, Boundedness boundedness, int max_writers, int cores);
+/// Readers may share the splits of the source.
+bool SharesWork(const JobOptions& options, const Source& source);
+
+/// `splits`: those that may be read side by side now. A continuous source may have more later, and with `shared` they may be cut.
+Parallelism ChooseParallelism(const JobOptions& options, int64_t splits, Boundedness boundedness, bool shared, int max_writers, int cores);
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "headrace/base/fail_point.h"
 #include "headrace/runtime/internal/commit.h"
 #include "headrace/runtime/internal/job_options.h"
+#include "headrace/runtime/internal/work_sharing.h"
 #include "headrace/runtime/internal/writer_loop.h"
 
 namespace headrace {
@@ -162,7 +163,8 @@ arrow::Status JobRun::PrepareNew() {
 arrow::Status JobRun::OpenLedger(std::unique_ptr<SplitEnumerator> enumerator) {
   int64_t splits = enumerator->queued() + static_cast<int64_t>(state_.ledger.assigned.size());
   auto cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  auto chosen = ChooseParallelism(parts_.options, splits, parts_.source->boundedness(), parts_.sink->max_writers(), cores);
+  auto chosen = ChooseParallelism(parts_.options, splits, parts_.source->boundedness(), SharesWork(parts_.options, *parts_.source),
+                                  parts_.sink->max_writers(), cores);
   if (!chosen.warning.empty()) Warn(chosen.warning);
   bool fresh = !state_.prepared;
   if (fresh) ARROW_RETURN_NOT_OK(PrepareNew());
@@ -224,6 +226,7 @@ arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writ
       threads_.emplace_back([loop] { loop->Run(); });
     }
     for (auto& loop : readers_) threads_.emplace_back([this, reader = loop.get()] { RunReader(reader); });
+    if (readers > 1 && SharesWork(parts_.options, *parts_.source)) threads_.emplace_back([this] { ShareWork(); });
   } catch (const std::system_error& error) {
     StopThreads();
     return MakeError({.code = Code::kResourceExhausted, .resource = "threads"},
@@ -231,6 +234,12 @@ arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writ
                                  error.what()));
   }
   return arrow::Status::OK();
+}
+
+void JobRun::ShareWork() {
+  std::vector<ReaderLoop*> readers;
+  for (const auto& reader : readers_) readers.push_back(reader.get());
+  WorkSharing(parts_.environment.clock, ledger_.get(), std::move(readers), parts_.metrics).Run(events_->readers());
 }
 
 void JobRun::RunReader(ReaderLoop* loop) {

@@ -65,6 +65,7 @@ class JobRun {
   arrow::Result<std::vector<std::unique_ptr<SinkWriter>>> OpenWriters(int writers);
   arrow::Status StartThreads(std::vector<std::unique_ptr<SinkWriter>> writers, int readers);
   void RunReader(ReaderLoop* loop);
+  void ShareWork();
   arrow::Result<JobEnd> Coordinate();
   arrow::Status TakeCheckpoint(bool last, bool final);
   arrow::Status AddUp(const std::vector<WriterAnswer>& answers, CheckpointState* next) const;

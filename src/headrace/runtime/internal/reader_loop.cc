@@ -46,6 +46,7 @@ arrow::Status ReaderLoop::Run(const std::stop_token& stop) {
 
 arrow::Status ReaderLoop::ReadSplit(const AssignedSplit& assigned, const std::stop_token& stop) {
   ARROW_ASSIGN_OR_RAISE(auto reader, parts_.source->OpenReader(parts_.context, parts_.schema, assigned.split));
+  estimated_bytes_ = assigned.split.estimated_bytes;
   SetCurrent(reader.get());
   arrow::Status status;
   {
@@ -67,8 +68,10 @@ arrow::Status ReaderLoop::Drain(const AssignedSplit& assigned, SplitReader* read
       ARROW_RETURN_NOT_OK(Enqueue(assigned, std::move(*batch), stop));
     } else if (auto* cut = std::get_if<Cut>(&answer)) {
       auto far = static_cast<int64_t>(cut->far.size());
-      ARROW_RETURN_NOT_OK(parts_.ledger->Cut(assigned.attempt, std::move(cut->near_descriptor), std::move(cut->far)));
+      ARROW_RETURN_NOT_OK(
+          parts_.ledger->Cut(assigned.attempt, std::move(cut->near_descriptor), std::move(cut->far), cut->near_estimated_bytes));
       cut_count_->Add(far);
+      estimated_bytes_ = cut->near_estimated_bytes;
     } else {
       return parts_.ledger->End(assigned.attempt, std::move(std::get<End>(answer).successors));
     }
@@ -108,7 +111,13 @@ ReaderLoop::State ReaderLoop::Look() const {
   state.open = true;
   state.stalled = since >= 0 && parts_.context.clock->Monotonic() - MonotonicTime{since} >= kStalled;
   state.progress = current_->Progress();
+  state.estimated_bytes = estimated_bytes_;
   return state;
+}
+
+void ReaderLoop::RequestCut(double fraction) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (current_ != nullptr) current_->RequestCut(fraction);
 }
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // One reader thread of a job: takes splits from the ledger, reads them and puts their batches into the writers' queues.
 //
-// Run belongs to the thread; Look may be called from any.
+// Run belongs to the thread; Look and RequestCut may be called from any.
 #pragma once
 
 #include <atomic>
@@ -70,8 +70,11 @@ class ReaderLoop {
     bool open = false;  // has a split
     bool stalled = false;
     SplitProgress progress{};
+    double estimated_bytes = -1;  // of the whole split
   };
   State Look() const;
+  /// Passes the wish on to the split in hand, if there is one.
+  void RequestCut(double fraction);
 
  private:
   arrow::Status ReadSplit(const AssignedSplit& assigned, const std::stop_token& stop);
@@ -84,6 +87,7 @@ class ReaderLoop {
   Counter* const returned_count_;
   Counter* const cut_count_;
   std::atomic<int64_t> waiting_since_{-1};  // nanoseconds of the clock since when Next has not answered; negative = not in Next
+  std::atomic<double> estimated_bytes_{-1};
   mutable std::mutex mutex_;
   SplitReader* current_ = nullptr;
 };
