@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +13,7 @@
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
+#include "headrace/avro/internal/append_long.h"
 #include "headrace/avro/internal/folded_name.h"
 #include "headrace/types/type_table.h"
 #include "headrace/types/value_text.h"
@@ -230,20 +232,6 @@ void BindArray(const Step& step, std::shared_ptr<arrow::Array> array, Bound* bou
   bound->owner = std::move(array);
 }
 
-void AppendLong(int64_t value, std::string* out) {
-  auto coded = (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
-  char bytes[10];
-  size_t size = 0;
-  for (; coded >= 0x80; coded >>= 7) bytes[size++] = static_cast<char>(coded | 0x80);
-  bytes[size++] = static_cast<char>(coded);
-  out->append(bytes, size);
-}
-
-void AppendSized(std::string_view bytes, std::string* out) {
-  AppendLong(static_cast<int64_t>(bytes.size()), out);
-  out->append(bytes);
-}
-
 template <typename T>
 T Load(const Bound& bound, int64_t index) {
   T value;
@@ -402,7 +390,7 @@ class Encoder::Impl {
   Impl(std::shared_ptr<const Schema> schema, std::shared_ptr<arrow::Schema> columns, Step root)
       : schema_(std::move(schema)), columns_(std::move(columns)), root_(std::move(root)) {}
 
-  arrow::Status Append(const arrow::RecordBatch& batch, int64_t first, int64_t count, std::string* out) const {
+  arrow::Result<int64_t> Append(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t max_bytes, std::string* out) const {
     if (!batch.schema()->Equals(*columns_, false)) {
       return arrow::Status::Invalid(
           fmt::format("the batch has other columns than the encoder: {} instead of {}", batch.schema()->ToString(), columns_->ToString()));
@@ -416,13 +404,18 @@ class Encoder::Impl {
     RowWriter writer(out);
     for (int64_t row = first; row < first + count; ++row) {
       writer.SetRow(row);
+      const size_t row_start = out->size();
       for (size_t i = 0; i < bound.size(); ++i) {
         if (writer.Value(root_.inside[i], bound[i], row)) continue;
         out->resize(before);
         return writer.status();
       }
+      if (row > first && static_cast<int64_t>(out->size()) > max_bytes) {
+        out->resize(row_start);
+        return row - first;
+      }
     }
-    return arrow::Status::OK();
+    return count;
   }
 
  private:
@@ -444,7 +437,12 @@ arrow::Result<std::unique_ptr<Encoder>> Encoder::Make(std::shared_ptr<const Sche
 }
 
 arrow::Status Encoder::Append(const arrow::RecordBatch& batch, int64_t first, int64_t count, std::string* out) {
-  return impl_->Append(batch, first, count, out);
+  return impl_->Append(batch, first, count, std::numeric_limits<int64_t>::max(), out).status();
+}
+
+arrow::Result<int64_t> Encoder::AppendUpTo(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t max_bytes,
+                                           std::string* out) {
+  return impl_->Append(batch, first, count, max_bytes, out);
 }
 
 }  // namespace headrace::avro

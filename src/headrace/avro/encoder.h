@@ -24,6 +24,8 @@ class Encoder {
   /// Appends `count` rows from row `first` on. An error names column and row (of the batch) and leaves `out` as it was: null where the
   /// schema has none, a decimal of too many digits, a date or time outside BigQuery's range where it is written as text.
   arrow::Status Append(const arrow::RecordBatch& batch, int64_t first, int64_t count, std::string* out);
+  /// The same for as many of the rows as keep `out` within `max_bytes`, but one row at least; answers their number.
+  arrow::Result<int64_t> AppendUpTo(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t max_bytes, std::string* out);
 
  private:
   class Impl;
