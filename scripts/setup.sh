@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a Debian 12 machine ready to build, test and demonstrate Headrace. As root, or as a user who may use sudo. Only what is missing is
-# installed, so a second run takes a moment. What it makes lies in build/: build/venv (Python packages) and build/deps (API definitions).
+# installed, so a second run takes a moment. What it makes lies in build/: build/venv (Python packages), build/deps (API definitions) and
+# build/peers (an emulator of BigQuery, 0.7 GB, whose tables the tests read).
 # The package clients' own settings (proxies, mirrors, certificates) are respected.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -96,4 +97,6 @@ install_packages
 once python "$(cat scripts/requirements*.txt)" install_python_packages
 [ -d "build/deps/$google_protos" ] || rm -f build/deps/.google-protos
 once google-protos "$google_protos_sha256" fetch_google_protos
+# The emulator of the short run; the others are installed by `scripts/test.sh --all peers`.
+tests/peers/install.sh bqemulator
 say "ready"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests.
 #   scripts/test.sh                    the short run, what CI runs: build, format, clang-tidy on changed files, unit tests, tests across folders
-#   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz; without PART the short run and then all of them
+#   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz, peers; without PART the short run and then all of them
 #   scripts/test.sh -- NAME...         only these: a folder of src/headrace (its unit tests), or a path under tests/ (pytest)
 # Exit code 0 only when everything that ran passed. What is skipped is printed with its reason. Logs: build/PRESET/*.log
 set -euo pipefail
@@ -85,6 +85,7 @@ short_run() {
   must "build release" scripts/build.sh release
   step "unit tests" unit_tests release
   step "tests across folders" crossing_tests release -m "not long" tests
+  skip "tables of the emulators local_bigquery and goccy: they take long to install; scripts/test.sh --all peers has them"
   if command -v clang-tidy-19 >/dev/null; then
     step "clang-tidy on changed files" check_tidy "$tidy_seconds" < <(changed_sources)
   else
@@ -117,8 +118,19 @@ part_fuzz() {
     step "$name for $fuzz_seconds s" scripts/fuzz.sh "$name" "$fuzz_seconds"
   done
 }
+# Tables of every emulator that tests/peers knows; one that cannot be installed here is an error.
+part_peers() {
+  must "build release" scripts/build.sh release
+  local name
+  for name in bqemulator local_bigquery goccy; do
+    step "install $name" tests/peers/install.sh "$name"
+    [[ " ${failed[*]-} " != *"install $name"* ]] || continue
+    step "tables of $name" env HEADRACE_PEERS="$name" HEADRACE_TEST_BUILD=plain HEADRACE_BUILD_DIR=build/release \
+      build/venv/bin/python -m pytest -p no:cacheprovider --durations=5 tests/peers
+  done
+}
 
-all_parts=(sanitize tidy long fuzz)
+all_parts=(sanitize tidy long fuzz peers)
 case ${1:-} in
   "") short_run ;;
   --all)

@@ -13,7 +13,7 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize("arguments, named", [
-    (["--all", "peers"], "there is no part 'peers'"),
+    (["--all", "everything"], "there is no part 'everything'"),
     (["--all", "sanitize", "bench"], "there is no part 'bench'"),
     (["--", "nowhere"], "'nowhere' is neither"),
     (["--"], "scripts/test.sh -- NAME"),
