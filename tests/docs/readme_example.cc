@@ -2,14 +2,14 @@
 #include <iostream>
 
 #include "headrace/bigquery/read/source.h"
-#include "headrace/files/parquet_sink.h"
+#include "headrace/files/file_sink.h"
 #include "headrace/runtime/job.h"
 
 // clang-format off
 // README.md
 arrow::Result<int64_t> CopyOrders() {
   ARROW_ASSIGN_OR_RAISE(auto source, headrace::bigquery::Source::Make({.table = "my-project.sales.orders", .selected_fields = {"id", "amount"}}));
-  ARROW_ASSIGN_OR_RAISE(auto sink, headrace::ParquetSink::Make({.path = "./orders/"}));
+  ARROW_ASSIGN_OR_RAISE(auto sink, headrace::FileSink::Make({.path = "./orders/"}));
   ARROW_ASSIGN_OR_RAISE(auto job, headrace::Job::Make(source, sink, {.checkpoint = "./orders.job"}));
   ARROW_ASSIGN_OR_RAISE(auto result, job->Run());
   return result.report.rows_written;

@@ -4,7 +4,7 @@
 #include "headrace/base/error.h"
 #include "headrace/bigquery/read/source.h"
 #include "headrace/bigquery/table_name.h"
-#include "headrace/files/parquet_sink.h"
+#include "headrace/files/file_sink.h"
 #include "headrace/runtime/job.h"
 
 namespace {
@@ -20,7 +20,7 @@ arrow::Status Run() {
   // Making a job connects to nothing.
   ARROW_ASSIGN_OR_RAISE(auto source,
                         headrace::bigquery::Source::Make({.table = table.ToString(), .bigquery_storage_endpoint = "http://localhost:1"}));
-  ARROW_ASSIGN_OR_RAISE(auto sink, headrace::ParquetSink::Make({.path = "./orders/"}));
+  ARROW_ASSIGN_OR_RAISE(auto sink, headrace::FileSink::Make({.path = "./orders/"}));
   ARROW_RETURN_NOT_OK(headrace::Job::Make(source, sink, {.readers = 2}).status());
   std::cout << source->lineage().datasets.at(0).name << "\n";
   return arrow::Status::OK();

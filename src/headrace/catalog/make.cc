@@ -96,22 +96,21 @@ constexpr Setter<SourceOptions> kSourceSetters[] = {
      [](SourceOptions& options, std::string_view text) { return ParseDuration("total_limit", text).Value(&options.total_limit); }},
 };
 
-constexpr Setter<ParquetSinkOptions> kSinkSetters[] = {
-    {"overwrite",
-     [](ParquetSinkOptions& options, std::string_view text) { return ParseFlag("overwrite", text).Value(&options.overwrite); }},
+constexpr Setter<FileSinkOptions> kSinkSetters[] = {
+    {"overwrite", [](FileSinkOptions& options, std::string_view text) { return ParseFlag("overwrite", text).Value(&options.overwrite); }},
     // Says which sink is meant; MakeSinkOptions has chosen it.
-    {"format", [](ParquetSinkOptions&, std::string_view) { return arrow::Status::OK(); }},
-    {"parquet_compression", SetText<&ParquetSinkOptions::compression, ParquetSinkOptions>},
+    {"format", [](FileSinkOptions&, std::string_view) { return arrow::Status::OK(); }},
+    {"parquet_compression", SetText<&FileSinkOptions::parquet_compression, FileSinkOptions>},
     {"parquet_row_group_rows",
-     [](ParquetSinkOptions& options, std::string_view text) {
-       return ParseInteger("parquet_row_group_rows", text).Value(&options.row_group_rows);
+     [](FileSinkOptions& options, std::string_view text) {
+       return ParseInteger("parquet_row_group_rows", text).Value(&options.parquet_row_group_rows.emplace());
      }},
     {"parquet_row_group_bytes",
-     [](ParquetSinkOptions& options, std::string_view text) {
-       return ParseBytes("parquet_row_group_bytes", text).Value(&options.row_group_bytes);
+     [](FileSinkOptions& options, std::string_view text) {
+       return ParseBytes("parquet_row_group_bytes", text).Value(&options.parquet_row_group_bytes.emplace());
      }},
     {"max_file_bytes",
-     [](ParquetSinkOptions& options, std::string_view text) { return ParseBytes("max_file_bytes", text).Value(&options.max_file_bytes); }},
+     [](FileSinkOptions& options, std::string_view text) { return ParseBytes("max_file_bytes", text).Value(&options.max_file_bytes); }},
 };
 
 constexpr Setter<JobOptions> kJobSetters[] = {
@@ -225,9 +224,9 @@ arrow::Result<bigquery::SourceOptions> MakeSourceOptions(const Address& source, 
   return options;
 }
 
-arrow::Result<ParquetSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values) {
+arrow::Result<FileSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values) {
   ARROW_RETURN_NOT_OK(CheckFormat(values, destination.target));
-  ParquetSinkOptions options{.path = destination.target};
+  FileSinkOptions options{.path = destination.target};
   ARROW_RETURN_NOT_OK(Apply(kSinkSetters, values, options));
   return options;
 }
@@ -247,7 +246,7 @@ arrow::Result<std::shared_ptr<const Source>> MakeSource(const Address& source, c
 
 arrow::Result<std::shared_ptr<const Sink>> MakeSink(const Address& destination, const OptionValues& values) {
   ARROW_ASSIGN_OR_RAISE(auto options, MakeSinkOptions(destination, values));
-  return ParquetSink::Make(std::move(options));
+  return FileSink::Make(std::move(options));
 }
 
 std::string StableJobName(const Address& source, const Address& destination, const OptionValues& values) {

@@ -12,7 +12,7 @@
 #include "headrace/bigquery/read/options.h"
 #include "headrace/catalog/address.h"
 #include "headrace/catalog/option_table.h"
-#include "headrace/files/parquet_sink.h"
+#include "headrace/files/file_sink.h"
 #include "headrace/runtime/job.h"
 #include "headrace/runtime/sink.h"
 #include "headrace/runtime/source.h"
@@ -25,7 +25,7 @@ arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source
 
 /// What the options of each place make; options of other places are passed over (CheckOptions has refused those that act on nothing).
 arrow::Result<bigquery::SourceOptions> MakeSourceOptions(const Address& source, const OptionValues& values);
-arrow::Result<ParquetSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values);
+arrow::Result<FileSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values);
 /// Also fills the job's name and its configuration.
 arrow::Result<JobOptions> MakeJobOptions(const Address& source, const Address& destination, const OptionValues& values);
 

@@ -52,15 +52,15 @@ const SourceRow kSourceRows[] = {
 struct SinkRow {
   std::string name;
   std::string text;
-  std::function<bool(const ParquetSinkOptions&)> arrived;
+  std::function<bool(const FileSinkOptions&)> arrived;
 };
 const SinkRow kSinkRows[] = {
     {"overwrite", "true", [](auto& o) { return o.overwrite; }},
     // Parquet is the only sink, so this option decides whether there is one; FormatsAreRefusedByName has the other values.
     {"format", "parquet", [](auto&) { return !MakeSinkOptions(kDirectory, {{"format", "avro"}}).ok(); }},
-    {"parquet_compression", "gzip", [](auto& o) { return o.compression == "gzip"; }},
-    {"parquet_row_group_rows", "11", [](auto& o) { return o.row_group_rows == 11; }},
-    {"parquet_row_group_bytes", "1MiB", [](auto& o) { return o.row_group_bytes == 1 << 20; }},
+    {"parquet_compression", "gzip", [](auto& o) { return o.parquet_compression == "gzip"; }},
+    {"parquet_row_group_rows", "11", [](auto& o) { return o.parquet_row_group_rows == 11; }},
+    {"parquet_row_group_bytes", "1MiB", [](auto& o) { return o.parquet_row_group_bytes == 1 << 20; }},
     {"max_file_bytes", "2MiB", [](auto& o) { return o.max_file_bytes == 2 << 20; }},
 };
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "headrace/files/parquet_sink_testing.h"
+#include "headrace/files/file_sink_testing.h"
 
 namespace headrace {
 namespace {

@@ -13,10 +13,12 @@
 #include <arrow/csv/api.h>
 #include <arrow/io/compressed.h>
 #include <arrow/io/interfaces.h>
+#include <arrow/ipc/reader.h>
 #include <arrow/util/compression.h>
 #include <fmt/format.h>
 #include <parquet/arrow/reader.h>
 
+#include "headrace/files/file_format.h"
 #include "headrace/files/manifest.h"
 #include "headrace/types/normalize.h"
 
@@ -29,6 +31,18 @@ arrow::Result<TablePtr> ReadParquet(FileSystem* files, const std::string& path) 
   ARROW_ASSIGN_OR_RAISE(auto file, files->Open(path));
   ARROW_ASSIGN_OR_RAISE(auto reader, parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
   ARROW_ASSIGN_OR_RAISE(auto table, reader->ReadTable());
+  return NormalizeToBigQuery(table);
+}
+
+arrow::Result<TablePtr> ReadArrow(FileSystem* files, const std::string& path, FileFormat format) {
+  ARROW_ASSIGN_OR_RAISE(auto file, files->Open(path));
+  if (format == FileFormat::kArrow) {
+    ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(file));
+    ARROW_ASSIGN_OR_RAISE(auto table, reader->ToTable());
+    return NormalizeToBigQuery(table);
+  }
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(file));
+  ARROW_ASSIGN_OR_RAISE(auto table, reader->ToTable());
   return NormalizeToBigQuery(table);
 }
 
@@ -186,7 +200,24 @@ arrow::Result<TablePtr> ReadCsv(FileSystem* files, const std::string& path, cons
   return table;
 }
 
-arrow::Result<TablePtr> ReadDirectory(FileSystem* files, const std::string& path) {
+arrow::Result<TablePtr> ReadFile(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
+  const auto kind = FileKindOfName(path);
+  if (kind && kind->format == FileFormat::kParquet) return ReadParquet(files, path);
+  if (kind && (kind->format == FileFormat::kArrow || kind->format == FileFormat::kArrowStream)) return ReadArrow(files, path, kind->format);
+  if (path.ends_with(".csv")) return ReadCsv(files, path, options, false);
+  if (path.ends_with(".csv.gz")) return ReadCsv(files, path, options, true);
+  if (path.ends_with(".zip")) {
+    return Unsupported(path,
+                       fmt::format("{} is a zip archive, which is not read: unzip it and give the .csv or .parquet file in it", path));
+  }
+  return Unsupported(
+      path,
+      fmt::format(
+          "{}: the format is not known by its name; .parquet, .arrow, .arrows, .csv, .csv.gz and directories with a manifest are read",
+          path));
+}
+
+arrow::Result<TablePtr> ReadDirectory(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
   ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, path));
   std::vector<TablePtr> tables;
   for (const auto& file : manifest.files) {
@@ -197,7 +228,7 @@ arrow::Result<TablePtr> ReadDirectory(FileSystem* files, const std::string& path
                        fmt::format("{} is {}, the manifest says {} bytes: the result is damaged", part,
                                    entry ? fmt::format("{} bytes long", entry->size) : "missing", file.bytes));
     }
-    ARROW_ASSIGN_OR_RAISE(auto table, ReadParquet(files, part));
+    ARROW_ASSIGN_OR_RAISE(auto table, ReadFile(files, part, options));
     tables.push_back(std::move(table));
   }
   if (tables.empty()) {
@@ -205,18 +236,6 @@ arrow::Result<TablePtr> ReadDirectory(FileSystem* files, const std::string& path
     return NormalizeToBigQuery(empty);
   }
   return arrow::ConcatenateTables(tables);
-}
-
-arrow::Result<TablePtr> ReadFile(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
-  if (path.ends_with(".parquet")) return ReadParquet(files, path);
-  if (path.ends_with(".csv")) return ReadCsv(files, path, options, false);
-  if (path.ends_with(".csv.gz")) return ReadCsv(files, path, options, true);
-  if (path.ends_with(".zip")) {
-    return Unsupported(path,
-                       fmt::format("{} is a zip archive, which is not read: unzip it and give the .csv or .parquet file in it", path));
-  }
-  return Unsupported(
-      path, fmt::format("{}: the format is not known by its name; .parquet, .csv, .csv.gz and directories with a manifest are read", path));
 }
 
 /// An error of Arrow's own reader: says which file, and that the file is at fault.
@@ -232,7 +251,7 @@ arrow::Result<TablePtr> ReadTable(FileSystem* files, const std::string& path, co
   ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(path));
   if (!entry)
     return MakeError({.code = Code::kNotFound, .service = "local files", .resource = path}, fmt::format("{} does not exist", path));
-  if (entry->is_directory) return ReadDirectory(files, path);
+  if (entry->is_directory) return ReadDirectory(files, path, options);
   auto table = ReadFile(files, path, options);
   ARROW_RETURN_NOT_OK(Explained(table.status(), path));
   return table;

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
 
-#include "headrace/files/parquet_sink_testing.h"
+#include "headrace/files/file_sink_testing.h"
 
 namespace headrace {
 namespace {

@@ -38,7 +38,7 @@ constexpr std::string_view kGoldenJobState = "080110011a083031643031643031220670
 
 TEST(SinkStateTest, GoldenBytes) {
   const ManifestFile b{.name = "b", .sha256 = std::string(64, 'f')};
-  const ParquetJobState job{.directory_created = true, .replaced_run_id = "01d01d01", .replaced_files = {"part-x", "y"}};
+  const FileJobState job{.directory_created = true, .replaced_run_id = "01d01d01", .replaced_files = {"part-x", "y"}};
   EXPECT_EQ(Hex(EncodeCommittable(Sample())), kGoldenCommittable);
   EXPECT_EQ(Hex(EncodeWriterState({Sample(), b})), kGoldenWriterState);
   EXPECT_EQ(Hex(EncodeJobState(job)), kGoldenJobState);
@@ -89,9 +89,9 @@ TEST(SinkStateTest, FilesOfSeveralStates) {
 }
 
 TEST(PartNameTest, Names) {
-  EXPECT_EQ(PartName("cafe0123", 2, 7, 0), "part-cafe0123-00002-0007.parquet");
-  EXPECT_EQ(PartName("cafe0123", 2, 7, 1), "part-cafe0123-00002-0007_0001.parquet");
-  EXPECT_EQ(PartName("cafe0123", 123456, 98765, 0), "part-cafe0123-123456-98765.parquet");
+  EXPECT_EQ(PartName("cafe0123", 2, 7, 0, ".parquet"), "part-cafe0123-00002-0007.parquet");
+  EXPECT_EQ(PartName("cafe0123", 2, 7, 1, ".csv.gz"), "part-cafe0123-00002-0007_0001.csv.gz");
+  EXPECT_EQ(PartName("cafe0123", 123456, 98765, 0, ".parquet"), "part-cafe0123-123456-98765.parquet");
   EXPECT_EQ(TempPartName("part-a"), ".part-a.tmp");
   EXPECT_EQ(TempSingleName("flights.parquet", "cafe0123"), ".flights.parquet.cafe0123.tmp");
 }
@@ -100,16 +100,17 @@ TEST(PartNameTest, Names) {
 TEST(PartNameTest, NamesAndManifestKeepTheOrderOfWriting) {
   std::vector<std::string> written;
   for (uint64_t checkpoint : {2, 3, 9'999}) {
-    for (uint64_t sequence : {0, 1, 2, 9'999}) written.push_back(PartName("cafe0123", 0, checkpoint, sequence));
+    for (uint64_t sequence : {0, 1, 2, 9'999}) written.push_back(PartName("cafe0123", 0, checkpoint, sequence, ".parquet"));
   }
-  written.push_back(PartName("cafe0123", 1, 2, 0));
+  written.push_back(PartName("cafe0123", 1, 2, 0, ".parquet"));
   EXPECT_TRUE(std::is_sorted(written.begin(), written.end()));
   EXPECT_TRUE(std::is_sorted(written.begin(), written.end(), PartOrder()));
 
-  const std::vector<std::string> grown = {PartName("cafe0123", 0, 9'999, 9'999), PartName("cafe0123", 0, 9'999, 10'000),
-                                          PartName("cafe0123", 0, 10'000, 0),    PartName("cafe0123", 0, 10'000, 1),
-                                          PartName("cafe0123", 1, 2, 0),         PartName("cafe0123", 99'999, 1, 0),
-                                          PartName("cafe0123", 100'000, 1, 0)};
+  const std::vector<std::string> grown = {
+      PartName("cafe0123", 0, 9'999, 9'999, ".parquet"), PartName("cafe0123", 0, 9'999, 10'000, ".parquet"),
+      PartName("cafe0123", 0, 10'000, 0, ".parquet"),    PartName("cafe0123", 0, 10'000, 1, ".parquet"),
+      PartName("cafe0123", 1, 2, 0, ".parquet"),         PartName("cafe0123", 99'999, 1, 0, ".parquet"),
+      PartName("cafe0123", 100'000, 1, 0, ".parquet")};
   EXPECT_TRUE(std::is_sorted(grown.begin(), grown.end(), PartOrder()));
   std::vector<ManifestFile> files;
   for (const auto& name : grown) files.push_back({.name = name, .rows = 1, .bytes = 1, .sha256 = std::string(64, 'a')});
@@ -135,6 +136,13 @@ TEST(PartNameTest, WhoseNames) {
       {"part-cafe0123.parquet", false},
       {"part-.parquet", false},
       {"part-parquet", false},
+      {"part-cafe0123-00002-0007.arrow", true},
+      {"part-cafe0123-00002-0007.csv", true},
+      {"part-cafe0123-00002-0007_0001.ndjson.zst", true},
+      {"part-cafe0123-00002-0007.avro", true},
+      {"part-cafe0123-00002-0007.json", false},
+      {"part-cafe0123-00002-0007.csv.bak", false},
+      {"part-cafe0123-00002-0007.parquet.gz", false},
       {"", false},
   };
   for (const auto& [name, ours] : cases) {

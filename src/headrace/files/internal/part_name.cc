@@ -4,11 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "headrace/files/file_format.h"
+
 namespace headrace {
 namespace {
 
 constexpr std::string_view kPrefix = "part-";
-constexpr std::string_view kSuffix = ".parquet";
 constexpr std::string_view kTempSuffix = ".tmp";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -43,10 +44,10 @@ bool PartOrder::operator()(std::string_view a, std::string_view b) const {
   return a < b;  // 01 and 1 are the same number and two names
 }
 
-std::string PartName(std::string_view tag, int writer, uint64_t checkpoint, uint64_t sequence) {
+std::string PartName(std::string_view tag, int writer, uint64_t checkpoint, uint64_t sequence, std::string_view extension) {
   auto name = fmt::format("{}{}-{:05}-{:04}", kPrefix, tag, writer, checkpoint);
   if (sequence > 0) name += fmt::format("_{:04}", sequence);
-  return name + std::string(kSuffix);
+  return name + std::string(extension);
 }
 
 std::string TempPartName(std::string_view part_name) { return fmt::format(".{}{}", part_name, kTempSuffix); }
@@ -54,8 +55,9 @@ std::string TempPartName(std::string_view part_name) { return fmt::format(".{}{}
 std::string TempSingleName(std::string_view name, std::string_view tag) { return fmt::format(".{}.{}{}", name, tag, kTempSuffix); }
 
 bool IsPartName(std::string_view name) {
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || name.size() < kPrefix.size() + kSuffix.size()) return false;
-  auto middle = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+  const size_t dot = name.find('.');
+  if (!name.starts_with(kPrefix) || dot == std::string_view::npos || !IsExtensionOfOurs(name.substr(dot))) return false;
+  auto middle = name.substr(kPrefix.size(), dot - kPrefix.size());
   return std::count(middle.begin(), middle.end(), '-') >= 2 && std::all_of(middle.begin(), middle.end(), [](char c) {
            return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
          });

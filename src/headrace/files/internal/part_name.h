@@ -7,10 +7,10 @@
 
 namespace headrace {
 
-/// part-TAG-WWWWW-NNNN.parquet; NNNN is the number of the checkpoint that closes the file, and from the writer's second file of that
-/// checkpoint on NNNN_SSSS ('_' sorts behind the '.' of NNNN.parquet, so that whoever reads by name reads in order). Never twice in a job:
-/// a later run of it starts with a later checkpoint, and what no checkpoint names is removed before.
-std::string PartName(std::string_view tag, int writer, uint64_t checkpoint, uint64_t sequence);
+/// part-TAG-WWWWW-NNNN.EXT; NNNN is the number of the checkpoint that closes the file, and from the writer's second file of that
+/// checkpoint on NNNN_SSSS ('_' sorts behind the '.' of NNNN.EXT, so that whoever reads by name reads in order). Never twice in a job:
+/// a later run of it starts with a later checkpoint, and what no checkpoint names is removed before. `extension` begins with a dot.
+std::string PartName(std::string_view tag, int writer, uint64_t checkpoint, uint64_t sequence, std::string_view extension);
 
 /// .NAME.tmp
 std::string TempPartName(std::string_view part_name);
@@ -22,7 +22,7 @@ struct PartOrder {
   bool operator()(std::string_view a, std::string_view b) const;
 };
 
-/// Whether `name` is a final part name, of any job.
+/// Whether `name` is a final part name, of any job and format.
 bool IsPartName(std::string_view name);
 /// Whether `name` is a final part name of the job `tag`.
 bool IsPartNameOf(std::string_view name, std::string_view tag);

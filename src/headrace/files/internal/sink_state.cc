@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kSha256Bytes = 32;
 
 arrow::Status Corrupt(std::string_view what, std::string_view why) {
-  return MakeError({.code = Code::kDataLoss, .service = "Parquet sink", .resource = std::string(what), .reason = "CORRUPT_STATE"},
+  return MakeError({.code = Code::kDataLoss, .service = "file sink", .resource = std::string(what), .reason = "CORRUPT_STATE"},
                    fmt::format("the {} in the checkpoint is damaged: {}", what, why));
 }
 
@@ -67,21 +67,21 @@ arrow::Result<ManifestFile> FileOf(const files::PartFile& part, std::string_view
 }  // namespace
 
 std::string EncodeCommittable(const ManifestFile& file) {
-  files::ParquetCommittable message;
+  files::FileCommittable message;
   message.set_version(kSinkStateVersion);
   Fill(file, message.mutable_file());
   return message.SerializeAsString();
 }
 
 std::string EncodeWriterState(const std::vector<ManifestFile>& list) {
-  files::ParquetWriterState message;
+  files::FileWriterState message;
   message.set_version(kSinkStateVersion);
   for (const auto& file : list) Fill(file, message.add_files());
   return message.SerializeAsString();
 }
 
-std::string EncodeJobState(const ParquetJobState& state) {
-  files::ParquetJobState message;
+std::string EncodeJobState(const FileJobState& state) {
+  files::FileJobState message;
   message.set_version(kSinkStateVersion);
   message.set_directory_created(state.directory_created);
   message.set_replaced_run_id(state.replaced_run_id);
@@ -90,25 +90,25 @@ std::string EncodeJobState(const ParquetJobState& state) {
 }
 
 arrow::Result<ManifestFile> DecodeCommittable(std::string_view bytes) {
-  ARROW_ASSIGN_OR_RAISE(auto message, Parse<files::ParquetCommittable>(bytes, "Parquet committable"));
-  return FileOf(message.file(), "Parquet committable");
+  ARROW_ASSIGN_OR_RAISE(auto message, Parse<files::FileCommittable>(bytes, "file committable"));
+  return FileOf(message.file(), "file committable");
 }
 
 arrow::Result<std::vector<ManifestFile>> DecodeWriterState(std::string_view bytes) {
-  ARROW_ASSIGN_OR_RAISE(auto message, Parse<files::ParquetWriterState>(bytes, "Parquet writer state"));
+  ARROW_ASSIGN_OR_RAISE(auto message, Parse<files::FileWriterState>(bytes, "file writer state"));
   std::vector<ManifestFile> list;
   for (const auto& part : message.files()) {
-    ARROW_ASSIGN_OR_RAISE(auto file, FileOf(part, "Parquet writer state"));
+    ARROW_ASSIGN_OR_RAISE(auto file, FileOf(part, "file writer state"));
     list.push_back(std::move(file));
   }
   return list;
 }
 
-arrow::Result<ParquetJobState> DecodeJobState(std::string_view bytes) {
-  ARROW_ASSIGN_OR_RAISE(auto message, Parse<files::ParquetJobState>(bytes, "Parquet job state"));
-  return ParquetJobState{.directory_created = message.directory_created(),
-                         .replaced_run_id = message.replaced_run_id(),
-                         .replaced_files = {message.replaced_files().begin(), message.replaced_files().end()}};
+arrow::Result<FileJobState> DecodeJobState(std::string_view bytes) {
+  ARROW_ASSIGN_OR_RAISE(auto message, Parse<files::FileJobState>(bytes, "file job state"));
+  return FileJobState{.directory_created = message.directory_created(),
+                      .replaced_run_id = message.replaced_run_id(),
+                      .replaced_files = {message.replaced_files().begin(), message.replaced_files().end()}};
 }
 
 arrow::Result<std::vector<ManifestFile>> FilesOfStates(const std::vector<std::string>& writer_states) {
@@ -118,7 +118,7 @@ arrow::Result<std::vector<ManifestFile>> FilesOfStates(const std::vector<std::st
     for (auto& file : list) {
       auto [found, added] = by_name.try_emplace(file.name, file);
       if (!added && found->second != file)
-        return Corrupt("Parquet writer state", fmt::format("it names {} twice, as different files", file.name));
+        return Corrupt("file writer state", fmt::format("it names {} twice, as different files", file.name));
     }
   }
   std::vector<ManifestFile> all;

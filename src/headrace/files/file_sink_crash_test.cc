@@ -8,15 +8,16 @@
 #include <gtest/gtest.h>
 
 #include "headrace/files/faulty_file_system_testing.h"
+#include "headrace/files/file_sink_testing.h"
 #include "headrace/files/manifest.h"
-#include "headrace/files/parquet_sink_testing.h"
 #include "headrace/files/read_table.h"
 
 namespace headrace {
 namespace {
 
-std::shared_ptr<const ParquetSink> SinkTo(const std::string& path, bool overwrite = false, int64_t max_file_bytes = 0) {
-  return ParquetSink::Make({.path = path, .overwrite = overwrite, .compression = "none", .max_file_bytes = max_file_bytes}).ValueOrDie();
+std::shared_ptr<const FileSink> SinkTo(const std::string& path, bool overwrite = false, int64_t max_file_bytes = 0,
+                                       const std::string& format = "") {
+  return FileSink::Make({.path = path, .overwrite = overwrite, .format = format, .max_file_bytes = max_file_bytes}).ValueOrDie();
 }
 
 std::vector<int64_t> SortedIds(const std::string& path) {
@@ -62,7 +63,7 @@ void ExpectNothingHalfMade(const std::string& directory) {
   EXPECT_TRUE(VerifyManifest(LocalFileSystem(), directory, *manifest).ok());
 }
 
-int64_t OperationsOf(const std::shared_ptr<const ParquetSink>& sink, int64_t total) {
+int64_t OperationsOf(const std::shared_ptr<const FileSink>& sink, int64_t total) {
   FaultyFileSystem files;
   EngineStore store;
   auto status = Engine{.sink = sink, .files = &files, .total = total}.Run(&store, 2);
@@ -70,51 +71,64 @@ int64_t OperationsOf(const std::shared_ptr<const ParquetSink>& sink, int64_t tot
   return files.operations();
 }
 
-class ParquetCrashTest : public testing::TestWithParam<Fault> {};
-INSTANTIATE_TEST_SUITE_P(Faults, ParquetCrashTest, testing::Values(Fault::kError, Fault::kDeathBefore, Fault::kDeathAfter));
+constexpr const char* kFormats[] = {"parquet", "arrow", "arrows"};
 
-TEST_P(ParquetCrashTest, EveryOperationThenResumed) {
+class FileSinkCrashTest : public testing::TestWithParam<std::tuple<Fault, const char*>> {
+ protected:
+  Fault fault() const { return std::get<0>(GetParam()); }
+  std::shared_ptr<const FileSink> To(const std::string& path, bool overwrite = false) const {
+    return SinkTo(path, overwrite, 0, std::get<1>(GetParam()));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Faults, FileSinkCrashTest,
+                         testing::Combine(testing::Values(Fault::kError, Fault::kDeathBefore, Fault::kDeathAfter),
+                                          testing::ValuesIn(kFormats)),
+                         [](const auto& info) {
+                           return fmt::format("{}_{}", std::get<1>(info.param), static_cast<int>(std::get<0>(info.param)));
+                         });
+
+TEST_P(FileSinkCrashTest, EveryOperationThenResumed) {
   for (int64_t total : {0, 60}) {
     TemporaryDirectory root;
-    const int64_t operations = OperationsOf(SinkTo(root / "whole"), total);
+    const int64_t operations = OperationsOf(To(root / "whole"), total);
     ExpectExactResult(root / "whole", total);
-    ASSERT_GT(operations, total == 0 ? 5 : 80);
+    ASSERT_GT(operations, total == 0 ? 5 : 60);
     for (int64_t n = 0; n < operations; ++n) {
       SCOPED_TRACE(fmt::format("{} rows, fault at operation {}", total, n));
       const std::string target = root / fmt::format("{}-{}", total, n);
-      FaultyFileSystem files(n, GetParam());
+      FaultyFileSystem files(n, fault());
       EngineStore store;
-      auto status = Engine{.sink = SinkTo(target), .files = &files, .total = total}.Run(&store, 2);
+      auto status = Engine{.sink = To(target), .files = &files, .total = total}.Run(&store, 2);
       EXPECT_FALSE(status.ok() && files.dead());
       ExpectNothingHalfMade(target);
       if (store.finished) continue;
       FaultyFileSystem sound;
-      auto resumed = Engine{.sink = SinkTo(target), .files = &sound, .total = total}.Run(&store, 1 + static_cast<int>(n % 3));
+      auto resumed = Engine{.sink = To(target), .files = &sound, .total = total}.Run(&store, 1 + static_cast<int>(n % 3));
       ASSERT_TRUE(resumed.ok()) << resumed;
       ExpectExactResult(target, total);
     }
   }
 }
 
-TEST_P(ParquetCrashTest, OverwritingKeepsTheOldResultUntilTheNewOneIsWhole) {
+TEST_P(FileSinkCrashTest, OverwritingKeepsTheOldResultUntilTheNewOneIsWhole) {
   TemporaryDirectory root;
   const auto make_old = [&](const std::string& target) {
     FaultyFileSystem sound;
     EngineStore store;
-    ASSERT_TRUE((Engine{.sink = SinkTo(target), .files = &sound, .run_id = "01d01d01", .total = 7}.Run(&store, 2).ok()));
+    ASSERT_TRUE((Engine{.sink = To(target), .files = &sound, .run_id = "01d01d01", .total = 7}.Run(&store, 2).ok()));
     std::filesystem::create_directory(target + "/kept");
     ASSERT_TRUE(WriteFileAtomically(&sound, target + "/part-of-mine.txt", "not ours", false).ok());
   };
   make_old(root / "whole");
-  const int64_t operations = OperationsOf(SinkTo(root / "whole", true), 60);
+  const int64_t operations = OperationsOf(To(root / "whole", true), 60);
   ExpectExactResult(root / "whole", 60, {"kept", "part-of-mine.txt"});
   for (int64_t n = 0; n < operations; ++n) {
     SCOPED_TRACE(fmt::format("fault at operation {}", n));
     const std::string target = root / fmt::format("{}", n);
     make_old(target);
-    FaultyFileSystem files(n, GetParam());
+    FaultyFileSystem files(n, fault());
     EngineStore store;
-    (void)Engine{.sink = SinkTo(target, true), .files = &files}.Run(&store, 2);
+    (void)Engine{.sink = To(target, true), .files = &files}.Run(&store, 2);
     auto manifest = ReadManifest(LocalFileSystem(), target);
     ASSERT_TRUE(manifest.ok()) << manifest.status();
     auto whole = VerifyManifest(LocalFileSystem(), target, *manifest);
@@ -122,19 +136,19 @@ TEST_P(ParquetCrashTest, OverwritingKeepsTheOldResultUntilTheNewOneIsWhole) {
     EXPECT_EQ(SortedIds(target), Counted(0, manifest->run_id == "01d01d01" ? 7 : 60));
     if (store.finished) continue;
     FaultyFileSystem sound;
-    auto resumed = Engine{.sink = SinkTo(target, true), .files = &sound}.Run(&store, 3);
+    auto resumed = Engine{.sink = To(target, true), .files = &sound}.Run(&store, 3);
     ASSERT_TRUE(resumed.ok()) << resumed;
     ExpectExactResult(target, 60, {"kept", "part-of-mine.txt"});
   }
 }
 
-TEST(ParquetCrashTest, SeveralDeathsInOneJob) {
+TEST(FileSinkDeathsTest, SeveralDeathsInOneJob) {
   TemporaryDirectory root;
   std::mt19937_64 random(20250101);
   for (int round = 0; round < 100; ++round) {
     SCOPED_TRACE(fmt::format("round {}", round));
     const std::string target = root / fmt::format("{}", round);
-    auto sink = SinkTo(target, false, round % 2 == 0 ? 0 : 1);
+    auto sink = SinkTo(target, false, round % 2 == 0 ? 0 : 1, kFormats[static_cast<size_t>(round) % std::size(kFormats)]);
     EngineStore store;
     for (int run = 0; run < 6 && !store.finished; ++run) {
       FaultyFileSystem files(static_cast<int64_t>(random() % 60), static_cast<Fault>(random() % 3));
@@ -150,13 +164,14 @@ TEST(ParquetCrashTest, SeveralDeathsInOneJob) {
   }
 }
 
-TEST(ParquetCrashTest, SingleFileIsTheOldOneOrTheWholeNewOne) {
+TEST(FileSinkDeathsTest, SingleFileIsTheOldOneOrTheWholeNewOne) {
   TemporaryDirectory root;
   for (bool overwrite : {false, true}) {
     for (int64_t total : {0, 60}) {
       for (int64_t n = 0;; ++n) {
         SCOPED_TRACE(fmt::format("overwrite {}, {} rows, fault at operation {}", overwrite, total, n));
-        const std::string target = root / fmt::format("{}-{}-{}.parquet", overwrite, total, n);
+        const std::string target =
+            root / fmt::format("{}-{}-{}.{}", overwrite, total, n, kFormats[static_cast<size_t>(n) % std::size(kFormats)]);
         if (overwrite) {
           FaultyFileSystem sound;
           EngineStore old;
@@ -179,7 +194,7 @@ TEST(ParquetCrashTest, SingleFileIsTheOldOneOrTheWholeNewOne) {
   }
 }
 
-TEST(ParquetCrashTest, DiskFullAtAnyByteLeavesNothingHalfMade) {
+TEST(FileSinkDeathsTest, DiskFullAtAnyByteLeavesNothingHalfMade) {
   TemporaryDirectory root;
   for (int64_t room = 0;; room += 97) {
     SCOPED_TRACE(fmt::format("{} bytes of room", room));

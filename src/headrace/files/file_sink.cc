@@ -1,4 +1,4 @@
-#include "headrace/files/parquet_sink.h"
+#include "headrace/files/file_sink.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,35 +8,20 @@
 #include <fmt/format.h>
 
 #include "headrace/base/fail_point.h"
-#include "headrace/files/internal/parquet_committer.h"
-#include "headrace/files/internal/parquet_file.h"
-#include "headrace/files/internal/parquet_writer.h"
+#include "headrace/files/internal/file_committer.h"
+#include "headrace/files/internal/file_encoding.h"
+#include "headrace/files/internal/file_writer.h"
+#include "headrace/files/internal/output_file.h"
 #include "headrace/files/internal/part_name.h"
 #include "headrace/files/internal/sink_state.h"
+#include "headrace/files/internal/standard_stream.h"
 #include "headrace/files/internal/target.h"
 #include "headrace/files/manifest.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::string_view kExtension = ".parquet";
-
-arrow::Status CheckOptions(const ParquetSinkOptions& options) {
-  ARROW_RETURN_NOT_OK(CompressionFromName(options.compression).status());
-  if (options.path.empty()) return InvalidOption("path", "the target has no path");
-  if (options.row_group_rows < 1) return InvalidOption("row_group_rows", "row_group_rows must be at least 1");
-  if (options.row_group_bytes < 1) return InvalidOption("row_group_bytes", "row_group_bytes must be at least 1");
-  if (options.max_file_bytes < 0) return InvalidOption("max_file_bytes", "max_file_bytes must be 0 (no bound) or more");
-  return arrow::Status::OK();
-}
-
-ParquetEncoding EncodingOf(const ParquetSinkOptions& options, int64_t writer_memory) {
-  return {.compression = CompressionFromName(options.compression).ValueOrDie(),  // checked by Make
-          .row_group_rows = options.row_group_rows,
-          .row_group_memory = writer_memory > 0 ? std::min(options.row_group_bytes, writer_memory) : options.row_group_bytes};
-}
-
-Target TargetOf(const ParquetSinkOptions& options, bool single_file, const SinkContext& context) {
+Target TargetOf(const FileSinkOptions& options, bool single_file, const SinkContext& context) {
   return {.path = options.path,
           .single_file = single_file,
           .overwrite = options.overwrite,
@@ -71,16 +56,21 @@ arrow::Result<std::set<std::string>> NamesInOwnManifest(FileSystem* files, const
 /// An empty table still has all its columns: a file without rows.
 arrow::Result<ManifestFile> WriteEmptyFile(FileSystem* files, const std::string& directory, const std::string& name,
                                            const std::string& temp_name, const std::shared_ptr<arrow::Schema>& schema,
-                                           const ParquetEncoding& encoding, bool replace) {
+                                           const FileEncoding& encoding, bool replace) {
   const std::string temp = JoinPath(directory, temp_name);
   ARROW_RETURN_NOT_OK(files->Remove(temp));
-  ARROW_ASSIGN_OR_RAISE(auto file, ParquetFile::Create(files, temp, schema, encoding));
+  ARROW_ASSIGN_OR_RAISE(auto file, OutputFile::Create(files, temp, schema, encoding));
   ARROW_ASSIGN_OR_RAISE(auto written, file->Close());
   ARROW_RETURN_NOT_OK(files->Rename(temp, JoinPath(directory, name), replace));
   FailPoint("file.renamed");
   ARROW_RETURN_NOT_OK(files->SyncDirectory(directory));
   written.name = name;
   return written;
+}
+
+arrow::Status WriteEmptyOutput(int descriptor, const std::shared_ptr<arrow::Schema>& schema, const FileEncoding& encoding) {
+  ARROW_ASSIGN_OR_RAISE(auto file, OutputFile::Over(OpenOutputDescriptor(descriptor), schema, encoding));
+  return file->Close().status();
 }
 
 arrow::Status CheckAllThere(FileSystem* files, const std::string& directory, const std::vector<ManifestFile>& list) {
@@ -96,8 +86,7 @@ arrow::Status CheckAllThere(FileSystem* files, const std::string& directory, con
 }
 
 /// The manifest may only replace none, the one that Prepare saw, or that of an earlier Finish of this job.
-arrow::Status CheckNoOtherManifest(FileSystem* files, const std::string& directory, const std::string& run_id,
-                                   const ParquetJobState& state) {
+arrow::Status CheckNoOtherManifest(FileSystem* files, const std::string& directory, const std::string& run_id, const FileJobState& state) {
   ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(JoinPath(directory, kManifestName)));
   if (!entry) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, directory));
@@ -110,42 +99,50 @@ arrow::Status CheckNoOtherManifest(FileSystem* files, const std::string& directo
 
 }  // namespace
 
-arrow::Result<std::shared_ptr<const ParquetSink>> ParquetSink::Make(ParquetSinkOptions options) {
-  ARROW_RETURN_NOT_OK(CheckOptions(options));
+arrow::Result<std::shared_ptr<const FileSink>> FileSink::Make(FileSinkOptions options) {
+  if (options.path.empty()) return InvalidOption("path", "the target has no path");
+  if (options.max_file_bytes < 0) return InvalidOption("max_file_bytes", "max_file_bytes must be 0 (no bound) or more");
   bool directory = options.path.back() == '/';
   while (options.path.size() > 1 && options.path.back() == '/') options.path.pop_back();
-  const std::string name = BaseNameOf(options.path);
-  // A leading dot begins a hidden name, not an extension; "." and ".." are directories.
-  directory = directory || name.find_last_not_of('.') == std::string::npos || name.find('.', 1) == std::string::npos;
-  if (!directory && !name.ends_with(kExtension)) {
-    return InvalidOption(
-        "path", fmt::format("{}: the target's name must end in .parquet (a single file) or in '/' (a directory of files)", options.path));
-  }
+  directory = (directory || !HasExtension(BaseNameOf(options.path))) && options.path != "-";
+  ARROW_ASSIGN_OR_RAISE(auto kind, KindOfOptions(options, !directory));
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options, kind, 0));
   if (!directory && options.max_file_bytes > 0) {
-    return InvalidOption("max_file_bytes", fmt::format("max_file_bytes applies to a directory, and {} is a single file", options.path));
+    return InvalidOption("max_file_bytes", fmt::format("max_file_bytes applies to a directory, and {} is {}", options.path,
+                                                       options.path == "-" ? "standard output" : "a single file"));
   }
-  return std::shared_ptr<const ParquetSink>(new ParquetSink(std::move(options), !directory));
+  if (options.path == "-" && options.overwrite)
+    return InvalidOption("overwrite", "overwrite does nothing here: the target is standard output");
+  return std::shared_ptr<const FileSink>(new FileSink(std::move(options), !directory, encoding.kind));
 }
 
-Lineage ParquetSink::lineage() const {
+Lineage FileSink::lineage() const {
+  if (standard_output()) return {.datasets = {{.namespace_name = "file", .name = "-"}}};
   // Only the process's working directory is asked, no file.
   std::error_code ignored;
   auto path = std::filesystem::absolute(options_.path, ignored).lexically_normal().string();
   return {.datasets = {{.namespace_name = "file", .name = path.empty() ? options_.path : path}}};
 }
 
-int ParquetSink::max_writers() const { return single_file_ ? 1 : 0; }
+int FileSink::max_writers() const { return single_file_ ? 1 : 0; }
 
-arrow::Status ParquetSink::SupportsCheckpoints() const {
+arrow::Status FileSink::SupportsCheckpoints() const {
   if (!single_file_) return arrow::Status::OK();
-  const std::string directory = options_.path.substr(0, options_.path.size() - kExtension.size());
+  if (standard_output()) {
+    return InvalidOption("checkpoint",
+                         "what went to standard output cannot be continued after a checkpoint: write to a directory (./name/) "
+                         "instead, or leave the checkpoint out");
+  }
+  const std::string name = BaseNameOf(options_.path);
+  const std::string directory = options_.path.substr(0, options_.path.size() - name.size() + name.find('.', 1));
   return InvalidOption("checkpoint",
                        fmt::format("{} is a single file, which cannot be continued after a checkpoint: write to the directory {}/ "
                                    "instead, or leave the checkpoint out",
                                    options_.path, directory));
 }
 
-std::map<std::string, std::string> ParquetSink::facts(std::string_view /*job_state*/) const {
+std::map<std::string, std::string> FileSink::facts(std::string_view /*job_state*/) const {
+  if (standard_output()) return {{"output", "standard output"}};
   // A checkpoint and the manifest keep them, and are read where the working directory is another one.
   std::error_code ignored;
   auto path = std::filesystem::absolute(options_.path, ignored).string();
@@ -154,14 +151,17 @@ std::map<std::string, std::string> ParquetSink::facts(std::string_view /*job_sta
   return {{"output", JoinPath(path, "")}, {"manifest", JoinPath(path, kManifestName)}};
 }
 
-arrow::Status ParquetSink::Check(const SinkContext& context) const {
+arrow::Status FileSink::Check(const SinkContext& context) const {
+  if (standard_output()) return arrow::Status::OK();
   return LookAtTarget(context.files, TargetOf(options_, single_file_, context)).status();
 }
 
-arrow::Result<std::string> ParquetSink::Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const {
-  ARROW_RETURN_NOT_OK(CheckParquetSchema(*schema));
+arrow::Result<std::string> FileSink::Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const {
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, 0));
+  ARROW_RETURN_NOT_OK(CheckFormatSchema(encoding, *schema));
+  if (standard_output()) return EncodeJobState({});
   ARROW_ASSIGN_OR_RAISE(auto found, LookAtTarget(context.files, TargetOf(options_, single_file_, context)));
-  ParquetJobState state;
+  FileJobState state;
   if (found.replaced) {
     state.replaced_run_id = found.replaced->run_id;
     for (const auto& file : found.replaced->files) state.replaced_files.push_back(file.name);
@@ -174,35 +174,38 @@ arrow::Result<std::string> ParquetSink::Prepare(const SinkContext& context, cons
   return EncodeJobState(state);
 }
 
-arrow::Result<std::unique_ptr<SinkWriter>> ParquetSink::CreateWriter(const SinkContext& context, std::string_view job_state,
-                                                                     const std::shared_ptr<arrow::Schema>& schema) const {
+arrow::Result<std::unique_ptr<SinkWriter>> FileSink::CreateWriter(const SinkContext& context, std::string_view job_state,
+                                                                  const std::shared_ptr<arrow::Schema>& schema) const {
   return RestoreWriter(context, job_state, schema, {});
 }
 
-arrow::Result<std::unique_ptr<SinkWriter>> ParquetSink::RestoreWriter(const SinkContext& context, std::string_view /*job_state*/,
-                                                                      const std::shared_ptr<arrow::Schema>& schema,
-                                                                      const std::vector<std::string>& states) const {
-  ARROW_RETURN_NOT_OK(CheckParquetSchema(*schema));
+arrow::Result<std::unique_ptr<SinkWriter>> FileSink::RestoreWriter(const SinkContext& context, std::string_view /*job_state*/,
+                                                                   const std::shared_ptr<arrow::Schema>& schema,
+                                                                   const std::vector<std::string>& states) const {
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, context.writer_memory));
+  ARROW_RETURN_NOT_OK(CheckFormatSchema(encoding, *schema));
   ARROW_ASSIGN_OR_RAISE(auto inherited, FilesOfStates(states));
-  ParquetWriterSettings settings{.directory = directory(),
-                                 .single_name = single_file_ ? BaseNameOf(options_.path) : "",
-                                 .run_id = context.run_id,
-                                 .writer_index = context.writer_index,
-                                 .first_checkpoint = context.first_checkpoint,
-                                 .max_file_bytes = options_.max_file_bytes,
-                                 .encoding = EncodingOf(options_, context.writer_memory)};
-  return std::make_unique<ParquetSinkWriter>(context.files, std::move(settings), schema, std::move(inherited));
+  FileWriterSettings settings{.directory = directory(),
+                              .single_name = single_name(),
+                              .extension = std::string(ExtensionOf(kind_)),
+                              .output_descriptor = standard_output() ? options_.output_descriptor : -1,
+                              .run_id = context.run_id,
+                              .writer_index = context.writer_index,
+                              .first_checkpoint = context.first_checkpoint,
+                              .max_file_bytes = options_.max_file_bytes,
+                              .encoding = std::move(encoding)};
+  return std::make_unique<FileSinkWriter>(context.files, std::move(settings), schema, std::move(inherited));
 }
 
-arrow::Result<std::unique_ptr<Committer>> ParquetSink::CreateCommitter(const SinkContext& context, std::string_view /*job_state*/) const {
-  return std::make_unique<ParquetCommitter>(context.files, directory(), single_file_ ? BaseNameOf(options_.path) : "", context.run_id,
-                                            single_file_ && options_.overwrite);
+arrow::Result<std::unique_ptr<Committer>> FileSink::CreateCommitter(const SinkContext& context, std::string_view /*job_state*/) const {
+  return std::make_unique<FileCommitter>(context.files, directory(), single_name(), context.run_id, single_file_ && options_.overwrite);
 }
 
-arrow::Status ParquetSink::RemoveOrphans(const SinkContext& context, std::string_view /*job_state*/,
-                                         const std::vector<std::string>& writer_states) const {
+arrow::Status FileSink::RemoveOrphans(const SinkContext& context, std::string_view /*job_state*/,
+                                      const std::vector<std::string>& writer_states) const {
+  if (standard_output()) return arrow::Status::OK();
   FileSystem* files = context.files;
-  if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(BaseNameOf(options_.path), context.run_id)));
+  if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(single_name(), context.run_id)));
   ARROW_ASSIGN_OR_RAISE(auto named, FilesOfStates(writer_states));
   // A job that died after its manifest finishes once more; until then the manifest must stay true.
   ARROW_ASSIGN_OR_RAISE(auto keep, NamesInOwnManifest(files, options_.path, context.run_id));
@@ -213,23 +216,29 @@ arrow::Status ParquetSink::RemoveOrphans(const SinkContext& context, std::string
   });
 }
 
-arrow::Status ParquetSink::Finish(const SinkContext& context, std::string_view job_state, const std::shared_ptr<arrow::Schema>& schema,
-                                  const std::vector<std::string>& writer_states, const Report& report) const {
+arrow::Status FileSink::Finish(const SinkContext& context, std::string_view job_state, const std::shared_ptr<arrow::Schema>& schema,
+                               const std::vector<std::string>& writer_states, const Report& report) const {
   FileSystem* files = context.files;
   ARROW_ASSIGN_OR_RAISE(auto state, DecodeJobState(job_state));
   ARROW_ASSIGN_OR_RAISE(auto list, FilesOfStates(writer_states));
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, context.writer_memory));
+  if (standard_output()) return list.empty() ? WriteEmptyOutput(options_.output_descriptor, schema, encoding) : arrow::Status::OK();
   ARROW_RETURN_NOT_OK(CheckAllThere(files, directory(), list));
-  const std::string empty_name = single_file_ ? BaseNameOf(options_.path) : PartName(context.run_id, 0, 0, 0);
+  const std::string empty_name = single_file_ ? single_name() : PartName(context.run_id, 0, 0, 0, ExtensionOf(kind_));
   const std::string empty_temp = single_file_ ? TempSingleName(empty_name, context.run_id) : TempPartName(empty_name);
   if (!single_file_) ARROW_RETURN_NOT_OK(CheckNoOtherManifest(files, options_.path, context.run_id, state));
   if (list.empty()) {
-    ARROW_ASSIGN_OR_RAISE(auto empty, WriteEmptyFile(files, directory(), empty_name, empty_temp, schema,
-                                                     EncodingOf(options_, context.writer_memory), !single_file_ || options_.overwrite));
+    ARROW_ASSIGN_OR_RAISE(
+        auto empty, WriteEmptyFile(files, directory(), empty_name, empty_temp, schema, encoding, !single_file_ || options_.overwrite));
     list.push_back(std::move(empty));
   }
   if (single_file_) return arrow::Status::OK();
-  Manifest manifest{
-      .format = "parquet", .job_name = context.job_name, .run_id = context.run_id, .files = list, .schema = schema, .facts = report.facts};
+  Manifest manifest{.format = std::string(FileFormatName(kind_.format)),
+                    .job_name = context.job_name,
+                    .run_id = context.run_id,
+                    .files = list,
+                    .schema = schema,
+                    .facts = report.facts};
   for (const auto& file : list) {
     manifest.total_rows += file.rows;
     manifest.total_bytes += file.bytes;
@@ -243,9 +252,10 @@ arrow::Status ParquetSink::Finish(const SinkContext& context, std::string_view j
   return RemoveFiles(files, options_.path, [&](const std::string& name) { return IsPartName(name) && replaced.contains(name); });
 }
 
-arrow::Status ParquetSink::Abandon(const SinkContext& context, std::string_view job_state) const {
+arrow::Status FileSink::Abandon(const SinkContext& context, std::string_view job_state) const {
+  if (standard_output()) return arrow::Status::OK();
   FileSystem* files = context.files;
-  if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(BaseNameOf(options_.path), context.run_id)));
+  if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(single_name(), context.run_id)));
   if (job_state.empty()) return arrow::Status::OK();  // Prepare has failed: nothing was written
   ARROW_ASSIGN_OR_RAISE(auto state, DecodeJobState(job_state));
   ARROW_ASSIGN_OR_RAISE(auto keep, NamesInOwnManifest(files, options_.path, context.run_id));
@@ -257,6 +267,8 @@ arrow::Status ParquetSink::Abandon(const SinkContext& context, std::string_view 
   return left.empty() ? files->Remove(options_.path) : arrow::Status::OK();
 }
 
-std::string ParquetSink::directory() const { return single_file_ ? DirectoryOf(options_.path) : options_.path; }
+std::string FileSink::single_name() const { return single_file_ ? BaseNameOf(options_.path) : ""; }
+
+std::string FileSink::directory() const { return single_file_ ? DirectoryOf(options_.path) : options_.path; }
 
 }  // namespace headrace

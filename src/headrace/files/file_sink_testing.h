@@ -13,7 +13,7 @@
 #include <arrow/builder.h>
 #include <arrow/table.h>
 
-#include "headrace/files/parquet_sink.h"
+#include "headrace/files/file_sink.h"
 
 namespace headrace {
 
@@ -64,7 +64,7 @@ struct EngineStore {
 /// Copies ids 0 .. total-1, `batch_rows` at a time, a checkpoint after every `interval` batches. All state that must survive is in the
 /// store.
 struct Engine {
-  std::shared_ptr<const ParquetSink> sink{};
+  std::shared_ptr<const FileSink> sink{};
   FileSystem* files = LocalFileSystem();
   std::string run_id = "cafe0123";
   int64_t total = 60;

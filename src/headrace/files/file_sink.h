@@ -1,46 +1,58 @@
-// A sink that writes Parquet: a directory of part files with a manifest, or a single file. docs/formats/manifest.md says what lies on disk
-// when.
+// A sink that writes files of one format: a directory of part files with a manifest, a single file, or standard output.
+// docs/formats/manifest.md says what lies on disk when, docs/formats/files.md what is in the files.
 //
-// A ParquetSink is immutable and may be shared by threads; its writers and committers belong to one thread at a time.
+// A FileSink is immutable and may be shared by threads; its writers and committers belong to one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "headrace/files/file_format.h"
 #include "headrace/runtime/sink.h"
 
 namespace headrace {
 
-struct ParquetSinkOptions {
-  /// NAME.parquet is a single file. A path that ends in '/' or whose last part has no extension is a directory.
+/// Options of one format are errors with another. An empty text or nullopt = the format's own default.
+struct FileSinkOptions {
+  /// A path that ends in '/' or whose last part has no extension is a directory; NAME.EXT is a single file; "-" is standard output.
   std::string path{};
   /// Replaces an existing target: a single file, or the files that the manifest of an earlier result names, once the new result is
   /// complete.
   bool overwrite = false;
-  /// zstd, snappy, gzip, lz4 or none.
-  std::string compression = "zstd";
-  /// A row group ends at this many rows ...
-  int64_t row_group_rows = 1'000'000;
-  /// ... or when its encoded columns take this many bytes of memory (less when the job lends a writer less), whichever comes first.
-  int64_t row_group_bytes = int64_t{64} << 20;
+  /// parquet, arrow, arrows, csv, ndjson or avro. Empty = by the extension of a single file, else parquet; "-" needs it.
+  std::string format{};
   /// Directory form: a writer goes on in a new file once its file has about this size. 0 = no bound.
   int64_t max_file_bytes = 0;
+
+  /// zstd (default), snappy, gzip, lz4 or none.
+  std::string parquet_compression{};
+  /// A row group ends at this many rows (1,000,000) ...
+  std::optional<int64_t> parquet_row_group_rows{};
+  /// ... or when its encoded columns take this many bytes of memory (64 MiB; less when the job lends a writer less), whichever comes first.
+  std::optional<int64_t> parquet_row_group_bytes{};
+
+  /// Buffers of arrow and arrows: none (default), lz4 or zstd.
+  std::string arrow_compression{};
+
+  /// Where the bytes of "-" go: a descriptor that is open and is left open.
+  int output_descriptor = 1;
 };
 
-class ParquetSink final : public Sink {
+class FileSink final : public Sink {
  public:
   /// Checks the options; touches no file.
-  static arrow::Result<std::shared_ptr<const ParquetSink>> Make(ParquetSinkOptions options);
+  static arrow::Result<std::shared_ptr<const FileSink>> Make(FileSinkOptions options);
 
   Lineage lineage() const override;
   int max_writers() const override;
   arrow::Status SupportsCheckpoints() const override;
-  /// Makes and removes an empty file beside or in the target, to see that it may.
+  /// Makes and removes an empty file beside or in the target, to see that it may. Standard output is not touched before there are rows.
   arrow::Status Check(const SinkContext& context) const override;
   arrow::Result<std::string> Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const override;
   arrow::Result<std::unique_ptr<SinkWriter>> CreateWriter(const SinkContext& context, std::string_view job_state,
@@ -56,16 +68,23 @@ class ParquetSink final : public Sink {
   arrow::Status Abandon(const SinkContext& context, std::string_view job_state) const override;
   std::map<std::string, std::string> facts(std::string_view job_state) const override;
 
-  const ParquetSinkOptions& options() const { return options_; }
+  const FileSinkOptions& options() const { return options_; }
+  /// One file, or standard output.
   bool single_file() const { return single_file_; }
+  bool standard_output() const { return options_.path == "-"; }
+  FileKind kind() const { return kind_; }
 
  private:
-  ParquetSink(ParquetSinkOptions options, bool single_file) : options_(std::move(options)), single_file_(single_file) {}
+  FileSink(FileSinkOptions options, bool single_file, FileKind kind)
+      : options_(std::move(options)), single_file_(single_file), kind_(kind) {}
   /// Where the files go.
   std::string directory() const;
+  /// Its name in the directory; empty for part files, "-" for standard output.
+  std::string single_name() const;
 
-  ParquetSinkOptions options_;  // path without trailing slashes
+  FileSinkOptions options_;  // path without trailing slashes
   const bool single_file_;
+  const FileKind kind_;
 };
 
 }  // namespace headrace

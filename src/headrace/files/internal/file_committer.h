@@ -10,10 +10,10 @@
 
 namespace headrace {
 
-class ParquetCommitter final : public Committer {
+class FileCommitter final : public Committer {
  public:
   /// `single_name` is empty for part files. `replace`: a single file may replace an older one.
-  ParquetCommitter(FileSystem* files, std::string directory, std::string single_name, std::string run_id, bool replace);
+  FileCommitter(FileSystem* files, std::string directory, std::string single_name, std::string run_id, bool replace);
 
   std::vector<CommitResult> Commit(const std::vector<Committable>& committables) override;
 

@@ -1,4 +1,4 @@
-#include "headrace/files/internal/parquet_committer.h"
+#include "headrace/files/internal/file_committer.h"
 
 #include <utility>
 
@@ -19,21 +19,21 @@ arrow::Status Lost(const std::string& path, std::string message) {
 
 }  // namespace
 
-ParquetCommitter::ParquetCommitter(FileSystem* files, std::string directory, std::string single_name, std::string run_id, bool replace)
+FileCommitter::FileCommitter(FileSystem* files, std::string directory, std::string single_name, std::string run_id, bool replace)
     : files_(files),
       directory_(std::move(directory)),
       single_name_(std::move(single_name)),
       run_id_(std::move(run_id)),
       replace_(replace) {}
 
-arrow::Result<bool> ParquetCommitter::IsThere(const ManifestFile& file, const std::string& path) {
+arrow::Result<bool> FileCommitter::IsThere(const ManifestFile& file, const std::string& path) {
   ARROW_ASSIGN_OR_RAISE(auto entry, files_->Stat(path));
   if (!entry || entry->is_directory || entry->size != file.bytes) return false;
   ARROW_ASSIGN_OR_RAISE(auto sha256, Sha256OfFile(files_, path));
   return sha256 == file.sha256;
 }
 
-CommitResult ParquetCommitter::Rename(const ManifestFile& file, const std::string& temp, const std::string& final_path) {
+CommitResult FileCommitter::Rename(const ManifestFile& file, const std::string& temp, const std::string& final_path) {
   auto renamed = files_->Rename(temp, final_path, replace_);
   if (renamed.ok()) {
     FailPoint("file.renamed");
@@ -48,7 +48,7 @@ CommitResult ParquetCommitter::Rename(const ManifestFile& file, const std::strin
   return removed.ok() ? CommitResult{CommitOutcome::kAlready} : Failed(std::move(removed));
 }
 
-CommitResult ParquetCommitter::CommitOne(const Committable& committable) {
+CommitResult FileCommitter::CommitOne(const Committable& committable) {
   auto decoded = DecodeCommittable(committable);
   if (!decoded.ok()) return Failed(decoded.status());
   const ManifestFile& file = *decoded;
@@ -74,7 +74,7 @@ CommitResult ParquetCommitter::CommitOne(const Committable& committable) {
                                              file.rows, temp)));
 }
 
-std::vector<CommitResult> ParquetCommitter::Commit(const std::vector<Committable>& committables) {
+std::vector<CommitResult> FileCommitter::Commit(const std::vector<Committable>& committables) {
   std::vector<CommitResult> results;
   for (const auto& committable : committables) {
     results.push_back(CommitOne(committable));

@@ -1,7 +1,10 @@
-#include "headrace/files/parquet_sink.h"
+#include "headrace/files/file_sink.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <random>
 
 #include <arrow/json/from_string.h>
@@ -13,10 +16,10 @@
 #include <parquet/schema.h>
 
 #include "headrace/files/faulty_file_system_testing.h"
-#include "headrace/files/internal/parquet_file.h"
+#include "headrace/files/file_sink_testing.h"
+#include "headrace/files/internal/output_file.h"
 #include "headrace/files/internal/sink_state.h"
 #include "headrace/files/manifest.h"
-#include "headrace/files/parquet_sink_testing.h"
 #include "headrace/files/read_table.h"
 #include "headrace/types/type_table.h"
 
@@ -35,9 +38,9 @@ SinkContext Context(FileSystem* files = LocalFileSystem()) {
   return context;
 }
 
-std::shared_ptr<const ParquetSink> MakeSink(ParquetSinkOptions options) { return ParquetSink::Make(std::move(options)).ValueOrDie(); }
+std::shared_ptr<const FileSink> MakeSink(FileSinkOptions options) { return FileSink::Make(std::move(options)).ValueOrDie(); }
 
-TEST(ParquetSinkOptionsTest, FormFollowsFromThePath) {
+TEST(FileSinkOptionsTest, FormFollowsFromThePath) {
   const std::pair<const char*, std::optional<bool>> cases[] = {{"out", false},
                                                                {"out/", false},
                                                                {"./a.b/out", false},
@@ -50,11 +53,13 @@ TEST(ParquetSinkOptionsTest, FormFollowsFromThePath) {
                                                                {"out.parquet", true},
                                                                {"a/out.parquet", true},
                                                                {".x.parquet", true},
-                                                               {"out.csv", std::nullopt},
+                                                               {"out.arrow", true},
+                                                               {"a.b/out.feather", true},
+                                                               {"out.arrows", true},
                                                                {"out.v2", std::nullopt},
                                                                {"", std::nullopt}};
   for (const auto& [path, single] : cases) {
-    auto sink = ParquetSink::Make({.path = path});
+    auto sink = FileSink::Make({.path = path});
     ASSERT_EQ(sink.ok(), single.has_value()) << path;
     if (single) {
       EXPECT_EQ((*sink)->single_file(), *single) << path;
@@ -65,32 +70,41 @@ TEST(ParquetSinkOptionsTest, FormFollowsFromThePath) {
   }
 }
 
-TEST(ParquetSinkOptionsTest, WrongOptionsAreNamed) {
-  const std::pair<ParquetSinkOptions, const char*> cases[] = {
-      {{.path = "d/", .compression = "lzo"}, "compression"},
-      {{.path = "d/", .compression = "ZSTD"}, "compression"},
-      {{.path = "d/", .compression = ""}, "compression"},
-      {{.path = "d/", .row_group_rows = 0}, "row_group_rows"},
-      {{.path = "d/", .row_group_bytes = 0}, "row_group_bytes"},
+TEST(FileSinkOptionsTest, WrongOptionsAreNamed) {
+  const std::pair<FileSinkOptions, const char*> cases[] = {
+      {{.path = "d/", .parquet_compression = "lzo"}, "parquet_compression"},
+      {{.path = "d/", .parquet_compression = "ZSTD"}, "parquet_compression"},
+      {{.path = "d/", .format = "orc"}, "format"},
+      {{.path = "f.parquet", .format = "arrow"}, "format"},
+      {{.path = "-"}, "format"},
+      {{.path = "-", .overwrite = true, .format = "arrows"}, "overwrite"},
+      {{.path = "-", .format = "arrows", .max_file_bytes = 1}, "max_file_bytes"},
+      {{.path = "f.arrow", .parquet_compression = "zstd"}, "parquet_compression"},
+      {{.path = "d/", .format = "arrows", .parquet_row_group_rows = 5}, "parquet_row_group_rows"},
+      {{.path = "d/", .format = "arrow", .parquet_row_group_bytes = 5}, "parquet_row_group_bytes"},
+      {{.path = "d/", .format = "arrow", .arrow_compression = "snappy"}, "arrow_compression"},
+      {{.path = "d/", .arrow_compression = "lz4"}, "arrow_compression"},
+      {{.path = "d/", .parquet_row_group_rows = 0}, "parquet_row_group_rows"},
+      {{.path = "d/", .parquet_row_group_bytes = 0}, "parquet_row_group_bytes"},
       {{.path = "d/", .max_file_bytes = -1}, "max_file_bytes"},
       {{.path = "f.parquet", .max_file_bytes = 1}, "max_file_bytes"},
   };
   for (const auto& [options, name] : cases) {
-    auto sink = ParquetSink::Make(options);
+    auto sink = FileSink::Make(options);
     ASSERT_FALSE(sink.ok()) << name;
     EXPECT_EQ(GetErrorInfo(sink.status())->resource, name);
     EXPECT_EQ(GetErrorInfo(sink.status())->reason, "INVALID_OPTION");
   }
 }
 
-TEST(ParquetSinkOptionsTest, ASingleFileTakesNoCheckpoints) {
+TEST(FileSinkOptionsTest, ASingleFileTakesNoCheckpoints) {
   EXPECT_TRUE(MakeSink({.path = "flights/"})->SupportsCheckpoints().ok());
   auto status = MakeSink({.path = "x/flights.parquet"})->SupportsCheckpoints();
   EXPECT_EQ(CodeOf(status), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("x/flights/"));
 }
 
-TEST(ParquetSinkOptionsTest, LineageIsTheAbsolutePath) {
+TEST(FileSinkOptionsTest, LineageIsTheAbsolutePath) {
   auto lineage = MakeSink({.path = "/a/./b/../c/"})->lineage();
   ASSERT_EQ(lineage.datasets.size(), 1u);
   EXPECT_EQ(lineage.datasets[0].namespace_name, "file");
@@ -99,7 +113,7 @@ TEST(ParquetSinkOptionsTest, LineageIsTheAbsolutePath) {
 }
 
 // They are persisted: a resume in another working directory reports them.
-TEST(ParquetSinkOptionsTest, FactsSayWhereTheResultIsFromAnywhere) {
+TEST(FileSinkOptionsTest, FactsSayWhereTheResultIsFromAnywhere) {
   const auto here = std::filesystem::current_path();
   auto facts = MakeSink({.path = "x/"})->facts("");
   EXPECT_EQ(facts["output"], (here / "x/").string());
@@ -115,7 +129,7 @@ struct TargetCase {
   const char* text;
 };
 
-TEST(ParquetSinkTargetTest, CheckedBeforeAnyWork) {
+TEST(FileSinkTargetTest, CheckedBeforeAnyWork) {
   TemporaryDirectory root;
   FaultyFileSystem sound;
   for (const char* name : {"result/", "file.parquet"}) {
@@ -162,7 +176,7 @@ TEST(ParquetSinkTargetTest, CheckedBeforeAnyWork) {
 }
 
 // They would spoil the directory for the corrected command, and be met by whoever reads all files of it.
-TEST(ParquetSinkTargetTest, CheckpointsInTheTargetAreRefused) {
+TEST(FileSinkTargetTest, CheckpointsInTheTargetAreRefused) {
   TemporaryDirectory root;
   std::filesystem::create_directory(root / "real");
   std::filesystem::create_symlink(root / "real", root / "link");
@@ -193,7 +207,7 @@ TEST(ParquetSinkTargetTest, CheckpointsInTheTargetAreRefused) {
 }
 
 // Found out before a row is read, not when the file is to get its name.
-TEST(ParquetSinkTargetTest, NamesThatCannotBeUsed) {
+TEST(FileSinkTargetTest, NamesThatCannotBeUsed) {
   TemporaryDirectory root;
   std::filesystem::create_symlink("nowhere", root / "dangling.parquet");
   EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling.parquet"})->Check(Context())), Code::kAlreadyExists);
@@ -205,7 +219,7 @@ TEST(ParquetSinkTargetTest, NamesThatCannotBeUsed) {
   EXPECT_EQ(NamesIn(root.path()).size(), 2u);
 }
 
-TEST(ParquetSinkTargetTest, ADirectoryThatCannotBeWritten) {
+TEST(FileSinkTargetTest, ADirectoryThatCannotBeWritten) {
   TemporaryDirectory root;
   FaultyFileSystem files(0);
   auto status = MakeSink({.path = root / "new/"})->Check(Context(&files));
@@ -213,7 +227,7 @@ TEST(ParquetSinkTargetTest, ADirectoryThatCannotBeWritten) {
   EXPECT_THAT(status.message(), HasSubstr(fmt::format("nothing can be written to the directory {}", root.path())));
 }
 
-TEST(ParquetSinkTargetTest, PrepareTwiceAndFinishTwice) {
+TEST(FileSinkTargetTest, PrepareTwiceAndFinishTwice) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root / "out/"});
   ASSERT_TRUE(sink->Prepare(Context(), IdSchema()).ok());
@@ -240,7 +254,7 @@ TEST(ParquetSinkTargetTest, PrepareTwiceAndFinishTwice) {
   EXPECT_TRUE(VerifyManifest(LocalFileSystem(), root / "out", *manifest).ok());
 }
 
-TEST(ParquetSinkTargetTest, AnotherJobsResultIsNotReplaced) {
+TEST(FileSinkTargetTest, AnotherJobsResultIsNotReplaced) {
   TemporaryDirectory root;
   FaultyFileSystem sound;
   auto sink = MakeSink({.path = root / "out/"});
@@ -257,7 +271,7 @@ TEST(ParquetSinkTargetTest, AnotherJobsResultIsNotReplaced) {
   EXPECT_EQ(NamesIn(root / "out").size(), manifest->files.size() + 1);
 }
 
-TEST(ParquetSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
+TEST(FileSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
   TemporaryDirectory root;
   std::filesystem::create_directory(root / "out");
   ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / "out/precious", "x", false).ok());
@@ -275,7 +289,7 @@ TEST(ParquetSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
 }
 
 // The target was taken after the check: the error is that of Prepare alone.
-TEST(ParquetSinkTargetTest, AbandonAfterAPrepareThatFailed) {
+TEST(FileSinkTargetTest, AbandonAfterAPrepareThatFailed) {
   TemporaryDirectory root;
   ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / "mine", "x", false).ok());
   auto sink = MakeSink({.path = root.path() + "/"});
@@ -284,7 +298,7 @@ TEST(ParquetSinkTargetTest, AbandonAfterAPrepareThatFailed) {
   EXPECT_THAT(NamesIn(root.path()), ElementsAre("mine"));
 }
 
-TEST(ParquetSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
+TEST(FileSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
   for (bool existed : {false, true}) {
     TemporaryDirectory root;
     if (existed) std::filesystem::create_directory(root / "out");
@@ -304,7 +318,7 @@ TEST(ParquetSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
   }
 }
 
-TEST(ParquetSinkTargetTest, OrphansAreThisJobsFilesThatNoCheckpointNames) {
+TEST(FileSinkTargetTest, OrphansAreThisJobsFilesThatNoCheckpointNames) {
   TemporaryDirectory root;
   for (const char* name : {"part-cafe0123-00000-0001.parquet", "part-cafe0123-00000-0002.parquet", ".part-cafe0123-00001-0002.parquet.tmp",
                            "part-01d01d01-00000-0002.parquet", ".part-01d01d01-00000-0002.parquet.tmp", "letter.txt"}) {
@@ -318,7 +332,7 @@ TEST(ParquetSinkTargetTest, OrphansAreThisJobsFilesThatNoCheckpointNames) {
 }
 
 // What Commit answers for each state of the two names.
-TEST(ParquetCommitterTest, EachStateOfTheFiles) {
+TEST(FileCommitterTest, EachStateOfTheFiles) {
   enum Content { kNone, kRight, kOther };
   struct Case {
     Content temp;
@@ -355,7 +369,7 @@ TEST(ParquetCommitterTest, EachStateOfTheFiles) {
   }
 }
 
-TEST(ParquetCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
+TEST(FileCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root.path() + "/"});
   auto writer = sink->CreateWriter(Context(), "", IdSchema()).ValueOrDie();
@@ -369,7 +383,7 @@ TEST(ParquetCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
   EXPECT_EQ(results[2].outcome, CommitOutcome::kCommitted);
 }
 
-TEST(ParquetWriterTest, NamesNeverRepeatAndCountsAreKept) {
+TEST(FileWriterTest, NamesNeverRepeatAndCountsAreKept) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root.path() + "/", .max_file_bytes = 1});
   auto context = Context();
@@ -395,7 +409,74 @@ TEST(ParquetWriterTest, NamesNeverRepeatAndCountsAreKept) {
   EXPECT_EQ(writer->bytes_written(), bytes);
 }
 
-TEST(ParquetWriterTest, SchemasThatAFileCannotHold) {
+/// What a sink wrote into a descriptor, as a file of the name; `rows` batches of five.
+std::string WriteToOutput(const TemporaryDirectory& root, const std::string& name, FileSinkOptions options, int batches) {
+  const int descriptor = open((root / name).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+  options.path = "-";
+  options.output_descriptor = descriptor;
+  EngineStore store;
+  Engine engine{.sink = MakeSink(options), .total = batches * 5, .interval = 1000};
+  auto status = engine.Run(&store, 1);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(fcntl(descriptor, F_GETFD), 0) << "standard output stays open";
+  close(descriptor);
+  return root / name;
+}
+
+TEST(StandardOutputTest, HoldsTheDataAndNothingElse) {
+  for (const char* format : {"parquet", "arrow", "arrows"}) {
+    for (int batches : {0, 1, 3}) {
+      SCOPED_TRACE(fmt::format("{} {}", format, batches));
+      TemporaryDirectory root;
+      auto table = ReadTable(LocalFileSystem(), WriteToOutput(root, fmt::format("out.{}", format), {.format = format}, batches));
+      ASSERT_TRUE(table.ok()) << table.status();
+      EXPECT_EQ((*table)->num_rows(), batches * 5);
+      EXPECT_EQ((*table)->schema()->ToString(), "id: int64 not null");
+      EXPECT_EQ(NamesIn(root.path()).size(), 1u);
+    }
+  }
+}
+
+TEST(StandardOutputTest, TakesNoCheckpointsAndOneWriter) {
+  auto sink = MakeSink({.path = "-", .format = "arrows"});
+  EXPECT_EQ(sink->max_writers(), 1);
+  EXPECT_THAT(sink->SupportsCheckpoints().message(), HasSubstr("directory"));
+  EXPECT_EQ(sink->facts("").at("output"), "standard output");
+  EXPECT_EQ(sink->lineage().datasets.at(0).name, "-");
+}
+
+TEST(StandardOutputTest, AReaderThatWentAwayIsAnError) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  auto before = signal(SIGPIPE, SIG_IGN);
+  EngineStore store;
+  auto status = Engine{.sink = MakeSink({.path = "-", .format = "arrows", .output_descriptor = ends[1]}), .interval = 1000}.Run(&store, 1);
+  signal(SIGPIPE, before);
+  close(ends[1]);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(GetErrorInfo(status)->reason, "OUTPUT_CLOSED");
+}
+
+TEST(ArrowFileTest, CompressionsAndManifest) {
+  TemporaryDirectory root;
+  for (const char* codec : {"none", "lz4", "zstd"}) {
+    for (const char* format : {"arrow", "arrows"}) {
+      const std::string target = root / fmt::format("{}-{}", format, codec);
+      EngineStore store;
+      Engine engine{
+          .sink = MakeSink({.path = target, .format = format, .arrow_compression = codec}), .total = 100'000, .batch_rows = 50'000};
+      ASSERT_TRUE(engine.Run(&store, 1).ok());
+      auto manifest = ReadManifest(LocalFileSystem(), target).ValueOrDie();
+      EXPECT_EQ(manifest.format, format);
+      EXPECT_EQ(manifest.files.at(0).name, fmt::format("part-cafe0123-00000-0001.{}", format));
+      EXPECT_EQ(manifest.total_bytes > 800'000, codec == std::string_view("none")) << manifest.total_bytes;
+      EXPECT_EQ(ReadTable(LocalFileSystem(), target).ValueOrDie()->num_rows(), 100'000);
+    }
+  }
+}
+
+TEST(FileWriterTest, SchemasThatAFileCannotHold) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root / "out/"});
   auto none = sink->Prepare(Context(), arrow::schema({}));
@@ -425,7 +506,7 @@ std::shared_ptr<arrow::RecordBatch> Noise(int64_t rows, int columns) {
 
 TEST(ParquetFileTest, RowGroupsAreBoundedByRows) {
   TemporaryDirectory root;
-  auto file = ParquetFile::Create(LocalFileSystem(), root / "f", IdSchema(), {.row_group_rows = 1000}).ValueOrDie();
+  auto file = OutputFile::Create(LocalFileSystem(), root / "f", IdSchema(), {.row_group_rows = 1000}).ValueOrDie();
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(file->Write(*Ids(i * 500, 500).rows).ok());
   ASSERT_TRUE(file->Close().ok());
   auto metadata = parquet::ParquetFileReader::OpenFile(root / "f")->metadata();
@@ -438,7 +519,7 @@ TEST(ParquetFileTest, RowGroupsAreBoundedByMemory) {
   TemporaryDirectory root;
   auto batch = Noise(50'000, 4);  // 13 MB that no codec makes smaller by much
   constexpr int64_t kLimit = int64_t{4} << 20;
-  auto file = ParquetFile::Create(LocalFileSystem(), root / "f", batch->schema(), {.row_group_memory = kLimit}).ValueOrDie();
+  auto file = OutputFile::Create(LocalFileSystem(), root / "f", batch->schema(), {.row_group_memory = kLimit}).ValueOrDie();
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(file->Write(*batch).ok());
   // What an empty row group and the piece being encoded take comes on top.
   EXPECT_LT(file->peak_memory(), 3 * kLimit);
@@ -454,7 +535,8 @@ TEST(ParquetFileTest, LendingLessMemoryMakesSmallerRowGroups) {
   TemporaryDirectory root;
   auto batch = Noise(20'000, 1);
   const auto groups = [&](int64_t writer_memory, int64_t row_group_bytes) {
-    auto sink = MakeSink({.path = root / fmt::format("{}-{}/", writer_memory, row_group_bytes), .row_group_bytes = row_group_bytes});
+    auto sink =
+        MakeSink({.path = root / fmt::format("{}-{}/", writer_memory, row_group_bytes), .parquet_row_group_bytes = row_group_bytes});
     auto context = Context();
     context.writer_memory = writer_memory;
     auto state = sink->Prepare(context, batch->schema()).ValueOrDie();
@@ -485,8 +567,8 @@ TEST(ParquetFileTest, WideTablesHaveDictionariesOnlyWhereTheMemoryAllowsThem) {
   for (const auto& batch : {flat, nested}) {
     for (bool enough : {true, false}) {
       const std::string path = root / fmt::format("{}.parquet", number++);
-      const ParquetEncoding encoding{.row_group_memory = (int64_t{128} << 10) * (enough ? 100 : 99)};
-      auto file = ParquetFile::Create(LocalFileSystem(), path, batch->schema(), encoding).ValueOrDie();
+      const FileEncoding encoding{.row_group_memory = (int64_t{128} << 10) * (enough ? 100 : 99)};
+      auto file = OutputFile::Create(LocalFileSystem(), path, batch->schema(), encoding).ValueOrDie();
       ASSERT_TRUE(file->Write(*batch).ok());
       ASSERT_TRUE(file->Close().ok());
       auto reader = parquet::ParquetFileReader::OpenFile(path);
@@ -506,8 +588,9 @@ TEST(ParquetFileTest, EachCompression) {
   for (const auto& [name, codec] : cases) {
     FaultyFileSystem sound;
     EngineStore store;
-    Engine engine{
-        .sink = MakeSink({.path = root / (std::string(name) + ".parquet"), .compression = name}), .files = &sound, .interval = 1000};
+    Engine engine{.sink = MakeSink({.path = root / (std::string(name) + ".parquet"), .parquet_compression = name}),
+                  .files = &sound,
+                  .interval = 1000};
     ASSERT_TRUE(engine.Run(&store, 1).ok());
     auto metadata = parquet::ParquetFileReader::OpenFile(root / (std::string(name) + ".parquet"))->metadata();
     EXPECT_EQ(metadata->RowGroup(0)->ColumnChunk(0)->compression(), codec) << name;

@@ -1,0 +1,40 @@
+// Parquet, with row groups bounded by rows and by memory. One thread.
+#pragma once
+
+#include <memory>
+
+#include <arrow/memory_pool.h>
+
+#include "headrace/files/internal/format_writer.h"
+
+namespace parquet::arrow {
+class FileWriter;
+}
+
+namespace headrace {
+
+class ParquetFormatWriter final : public FormatWriter {
+ public:
+  static arrow::Result<std::unique_ptr<FormatWriter>> Make(const FileEncoding& encoding, const std::shared_ptr<arrow::Schema>& schema,
+                                                           const std::shared_ptr<arrow::io::OutputStream>& out);
+  /// Arrow's writer writes its footer into the stream, which is closed by then and refuses it.
+  ~ParquetFormatWriter() override;
+
+  arrow::Status Write(const arrow::RecordBatch& batch) override;
+  arrow::Status Finish() override;
+  int64_t held() const override { return pool_.bytes_allocated(); }
+  int64_t peak_memory() const override { return pool_.max_memory(); }
+
+ private:
+  explicit ParquetFormatWriter(const FileEncoding& encoding);
+  arrow::Status WritePiece(const arrow::RecordBatch& piece);
+
+  const FileEncoding encoding_;
+  arrow::ProxyMemoryPool pool_{arrow::default_memory_pool()};  // counts what the encoder holds; outlives writer_
+  std::unique_ptr<parquet::arrow::FileWriter> writer_;
+  int64_t base_memory_ = 0;  // held by an empty row group
+  bool begun_ = false;
+  bool row_group_full_ = false;
+};
+
+}  // namespace headrace

@@ -1,0 +1,94 @@
+#include "headrace/files/internal/standard_stream.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <arrow/buffer.h>
+#include <fmt/format.h>
+
+namespace headrace {
+namespace {
+
+arrow::Status StreamError(int error, std::string_view what) {
+  ErrorInfo info{.code = Code::kUnknown, .service = "local files", .resource = "-"};
+  if (error == EPIPE) info = {.code = Code::kCancelled, .service = "local files", .resource = "-", .reason = "OUTPUT_CLOSED"};
+  if (error == ENOSPC || error == EFBIG) info.code = Code::kResourceExhausted, info.reason = "DISK_FULL";
+  return MakeError(std::move(info), fmt::format("cannot {}: {}", what, std::strerror(error)));
+}
+
+/// Whether to try again: after a signal, and (having waited) on a descriptor that somebody made non-blocking.
+bool Retry(int descriptor, short events) {
+  if (errno == EINTR) return true;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+  pollfd waiting{.fd = descriptor, .events = events, .revents = 0};
+  return poll(&waiting, 1, -1) >= 0 || errno == EINTR;
+}
+
+class OutputDescriptor final : public WritableFile {
+ public:
+  explicit OutputDescriptor(int descriptor) : descriptor_(descriptor) {}
+  arrow::Status Write(const void* data, int64_t size) override {
+    const char* next = static_cast<const char*>(data);
+    while (size > 0) {
+      ssize_t done = write(descriptor_, next, static_cast<size_t>(size));
+      if (done < 0 && Retry(descriptor_, POLLOUT)) continue;
+      if (done < 0) return StreamError(errno, "write to standard output");
+      next += done;
+      size -= done;
+    }
+    return arrow::Status::OK();
+  }
+  arrow::Status Sync() override { return arrow::Status::OK(); }
+  arrow::Status Close() override { return arrow::Status::OK(); }
+
+ private:
+  const int descriptor_;
+};
+
+class InputDescriptor final : public arrow::io::InputStream {
+ public:
+  explicit InputDescriptor(int descriptor) : descriptor_(descriptor) {}
+  ~InputDescriptor() override = default;
+
+  arrow::Result<int64_t> Read(int64_t size, void* out) override {
+    int64_t total = 0;
+    while (total < size) {
+      ssize_t got = read(descriptor_, static_cast<char*>(out) + total, static_cast<size_t>(size - total));
+      if (got < 0 && Retry(descriptor_, POLLIN)) continue;
+      if (got < 0) return StreamError(errno, "read standard input");
+      if (got == 0) break;
+      total += got;
+    }
+    position_ += total;
+    return total;
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t size) override {
+    ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(size));
+    ARROW_ASSIGN_OR_RAISE(int64_t got, Read(size, buffer->mutable_data()));
+    ARROW_RETURN_NOT_OK(buffer->Resize(got));
+    return std::shared_ptr<arrow::Buffer>(std::move(buffer));
+  }
+  arrow::Result<int64_t> Tell() const override { return position_; }
+  arrow::Status Close() override {
+    closed_ = true;
+    return arrow::Status::OK();
+  }
+  bool closed() const override { return closed_; }
+
+ private:
+  const int descriptor_;
+  int64_t position_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<WritableFile> OpenOutputDescriptor(int descriptor) { return std::make_unique<OutputDescriptor>(descriptor); }
+
+std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor) { return std::make_shared<InputDescriptor>(descriptor); }
+
+}  // namespace headrace
