@@ -167,7 +167,8 @@ class PosixFileSystem final : public FileSystem {
       if (errno == ENOENT || errno == ENOTDIR) return std::optional<FileEntry>();
       return SystemError(errno, "look at", path);
     }
-    return std::optional<FileEntry>(FileEntry{BaseNameOf(path), static_cast<int64_t>(info.st_size), S_ISDIR(info.st_mode)});
+    return std::optional<FileEntry>(FileEntry{BaseNameOf(path), static_cast<int64_t>(info.st_size), S_ISDIR(info.st_mode),
+                                              int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec});
   }
 
   arrow::Status Remove(const std::string& path) override {

@@ -35,6 +35,7 @@ struct FileEntry {
   std::string name;  // within its directory
   int64_t size = 0;
   bool is_directory = false;
+  int64_t modified_ns = 0;  // last change of the content, since 1970
 };
 
 class FileSystem {

@@ -62,6 +62,11 @@ std::optional<FileKind> FileKindOfName(std::string_view name) {
   return std::nullopt;
 }
 
+FileCompression FileCompressionOfName(std::string_view name) {
+  if (name.ends_with(".gz")) return FileCompression::kGzip;
+  return name.ends_with(".zst") ? FileCompression::kZstd : FileCompression::kNone;
+}
+
 bool HasExtension(std::string_view name) {
   return name.find_last_not_of('.') != std::string_view::npos && name.find('.', 1) != std::string_view::npos;
 }

@@ -38,6 +38,8 @@ std::string_view FileFormatNames();
 /// By the end of the name: .parquet; .arrow, .feather; .arrows; .csv, .ndjson, .jsonl, .json, each also with .gz or .zst; .avro.
 /// Nothing when the end is none of these.
 std::optional<FileKind> FileKindOfName(std::string_view name);
+/// kGzip for .gz, kZstd for .zst, else kNone.
+FileCompression FileCompressionOfName(std::string_view name);
 /// Whether the name has an extension at all: a leading dot begins a hidden name, "." and ".." are directories.
 bool HasExtension(std::string_view name);
 /// The extension that a sink gives: ".parquet", ".csv.gz" ...

@@ -89,6 +89,8 @@ class Source {
   /// Its readers may answer cuts, so that more readers than splits have something to do.
   virtual bool supports_cuts() const { return false; }
   virtual Lineage lineage() const = 0;
+  /// Not OK when the source cannot be read again from where a checkpoint says; the text says what to use instead.
+  virtual arrow::Status SupportsCheckpoints() const { return arrow::Status::OK(); }
   virtual arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const = 0;
   /// From SplitEnumerator::Snapshot of this or the previous release.
   virtual arrow::Result<std::unique_ptr<SplitEnumerator>> RestoreEnumerator(const JobContext& context, std::string_view state) const = 0;

@@ -64,6 +64,7 @@ arrow::Status CheckJobOptions(const JobOptions& options, const Source& source, c
     }
     return arrow::Status::OK();
   }
+  ARROW_RETURN_NOT_OK(source.SupportsCheckpoints());
   return sink.SupportsCheckpoints();
 }
 

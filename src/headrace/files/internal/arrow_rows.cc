@@ -1,0 +1,124 @@
+#include "headrace/files/internal/arrow_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/types/schema.h"
+
+namespace headrace {
+namespace {
+
+arrow::ipc::IpcReadOptions ReadOptions() {
+  auto options = arrow::ipc::IpcReadOptions::Defaults();
+  options.use_threads = false;  // readers of splits are threads already
+  options.ensure_alignment = arrow::ipc::Alignment::kDataTypeSpecificAlignment;
+  return options;
+}
+
+/// Only the columns of the result are read.
+arrow::ipc::IpcReadOptions ReadOptionsFor(const arrow::Schema& file, const arrow::Schema& result) {
+  auto options = ReadOptions();
+  for (int i = 0; i < file.num_fields(); ++i) {
+    const bool wanted = std::any_of(result.fields().begin(), result.fields().end(),
+                                    [&](const auto& field) { return SameColumnName(field->name(), file.field(i)->name()); });
+    if (wanted) options.included_fields.push_back(i);
+  }
+  if (options.included_fields.size() == static_cast<size_t>(file.num_fields())) options.included_fields.clear();
+  return options;
+}
+
+/// Batches of untrusted files: lengths, offsets and text are checked before anything relies on them.
+arrow::Status CheckBatch(const arrow::RecordBatch& batch, const std::string& path) {
+  // No full validation of decimals: it refuses the very largest BIGNUMERIC. Layout and offsets are what memory safety needs.
+  if (auto valid = batch.Validate(); !valid.ok()) return ExplainFileError(valid, path);
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    const auto& column = *batch.column(i);
+    if (column.type_id() == arrow::Type::DECIMAL128 || column.type_id() == arrow::Type::DECIMAL256) continue;
+    const bool nested = column.type()->num_fields() > 0 || column.type_id() == arrow::Type::EXTENSION;
+    if (nested && column.type()->ToString().find("decimal256") != std::string::npos) continue;
+    if (auto valid = column.ValidateFull(); !valid.ok()) {
+      return ExplainFileError(valid.WithMessage("column ", batch.schema()->field(i)->name(), ": ", valid.message()), path);
+    }
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<FoundFile> LookAtArrowFile(const FileAccess& access, const FileIdentity& file) {
+  ARROW_ASSIGN_OR_RAISE(auto opened, access.OpenFile(file));
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(opened, ReadOptions()));
+  FoundFile found;
+  ARROW_ASSIGN_OR_RAISE(found.schema, CanonicalFileSchema(reader->schema(), file.path));
+  const int64_t batches = reader->num_record_batches();
+  const int64_t parts = std::clamp<int64_t>(file.size / access.options->split_bytes + 1, 1, std::max<int64_t>(batches, 1));
+  for (int64_t i = 0; i < parts && batches > 0; ++i) {
+    found.parts.push_back({.file = file, .begin = batches * i / parts, .end = batches * (i + 1) / parts, .bytes = file.size / parts});
+  }
+  return found;
+}
+
+arrow::Result<FoundFile> LookAtArrowStream(const FileAccess& access, const FileIdentity& file) {
+  ARROW_ASSIGN_OR_RAISE(auto opened, access.OpenStream(file, /*look=*/true));
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(opened, ReadOptions()));
+  FoundFile found;
+  ARROW_ASSIGN_OR_RAISE(found.schema, CanonicalFileSchema(reader->schema(), file.path));
+  found.parts.push_back({.file = file, .first_row = 0, .bytes = file.size});
+  return found;
+}
+
+}  // namespace
+
+arrow::Result<std::unique_ptr<RowStream>> ArrowFileRows::Open(const FileAccess& access, const FilePart& part,
+                                                              std::shared_ptr<arrow::Schema> schema) {
+  std::unique_ptr<ArrowFileRows> rows(new ArrowFileRows(part, std::move(schema)));
+  auto open = [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(auto file, access.OpenFile(part.file));
+    ARROW_ASSIGN_OR_RAISE(auto footer, arrow::ipc::RecordBatchFileReader::Open(file, ReadOptions()));
+    ARROW_ASSIGN_OR_RAISE(rows->file_, arrow::ipc::RecordBatchFileReader::Open(file, ReadOptionsFor(*footer->schema(), *rows->schema_)));
+    if (part.begin >= 0 && part.begin <= part.end && part.end <= footer->num_record_batches()) return arrow::Status::OK();
+    return arrow::Status::Invalid("it has ", footer->num_record_batches(), " record batches, the plan says ", part.begin, " to ", part.end);
+  };
+  ARROW_RETURN_NOT_OK(ExplainFileError(open(), part.file.path));
+  return rows;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowFileRows::Next() {
+  while (part_.begin < part_.end) {
+    auto batch = file_->ReadRecordBatch(static_cast<int>(part_.begin++));
+    ARROW_RETURN_NOT_OK(ExplainFileError(batch.status(), part_.file.path));
+    if ((*batch)->num_rows() == 0) continue;
+    ARROW_RETURN_NOT_OK(CheckBatch(**batch, part_.file.path));
+    return ToResultColumns(*batch, schema_, part_.file.path);
+  }
+  return nullptr;
+}
+
+arrow::Result<std::unique_ptr<RowStream>> ArrowStreamRows::Open(const FileAccess& access, const FilePart& part,
+                                                                std::shared_ptr<arrow::Schema> schema) {
+  std::unique_ptr<ArrowStreamRows> rows(new ArrowStreamRows(part.file.path, std::move(schema)));
+  auto open = [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(auto stream, access.OpenStream(part.file, /*look=*/false));
+    return arrow::ipc::RecordBatchStreamReader::Open(stream, ReadOptions()).Value(&rows->stream_);
+  };
+  ARROW_RETURN_NOT_OK(ExplainFileError(open(), part.file.path));
+  return rows;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowStreamRows::Next() {
+  std::shared_ptr<arrow::RecordBatch> batch;
+  do {
+    ARROW_RETURN_NOT_OK(ExplainFileError(stream_->ReadNext(&batch), path_));
+    if (batch == nullptr) return batch;
+  } while (batch->num_rows() == 0);
+  ARROW_RETURN_NOT_OK(CheckBatch(*batch, path_));
+  return ToResultColumns(batch, schema_, path_);
+}
+
+arrow::Result<FoundFile> LookAtArrow(const FileAccess& access, const FileIdentity& file) {
+  auto found = file.kind.format == FileFormat::kArrow ? LookAtArrowFile(access, file) : LookAtArrowStream(access, file);
+  ARROW_RETURN_NOT_OK(ExplainFileError(found.status(), file.path));
+  return found;
+}
+
+}  // namespace headrace

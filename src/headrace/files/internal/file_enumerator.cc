@@ -1,0 +1,144 @@
+#include "headrace/files/internal/file_enumerator.h"
+
+#include <utility>
+
+#include <arrow/buffer.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/dictionary.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/ipc/writer.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "headrace/files/internal/file_list.h"
+#include "headrace/files/internal/row_stream.h"
+#include "headrace/files/internal/schema_union.h"
+#include "headrace/types/schema.h"
+
+namespace headrace {
+namespace {
+
+arrow::Result<std::shared_ptr<arrow::Schema>> SchemaOfBytes(const std::string& bytes) {
+  arrow::io::BufferReader reader(arrow::Buffer::FromString(bytes));
+  arrow::ipc::DictionaryMemo memo;
+  auto schema = arrow::ipc::ReadSchema(&reader, &memo);
+  if (schema.ok()) return schema;
+  return MakeError({.code = Code::kDataLoss, .service = "local files", .reason = "CORRUPT_STATE"},
+                   fmt::format("the schema in the persisted plan is damaged: {}", schema.status().message()));
+}
+
+arrow::Result<std::shared_ptr<arrow::Schema>> Selected(const std::shared_ptr<arrow::Schema>& schema, const std::vector<std::string>& names,
+                                                       const std::string& path) {
+  if (names.empty()) return schema;
+  arrow::FieldVector fields;
+  for (const auto& name : names) {
+    for (const auto& field : schema->fields()) {
+      if (SameColumnName(field->name(), name)) fields.push_back(field);
+    }
+    if (!fields.empty() && SameColumnName(fields.back()->name(), name)) continue;
+    std::vector<std::string> known;
+    for (const auto& field : schema->fields()) known.push_back(field->name());
+    return MakeError({.code = Code::kInvalidArgument,
+                      .service = "local files",
+                      .resource = "selected_fields",
+                      .reason = "INVALID_OPTION",
+                      .column = name},
+                     fmt::format("selected_fields names {}, and {} has no top-level column of that name; it has {}", name, path,
+                                 fmt::join(known, ", ")));
+  }
+  return arrow::schema(std::move(fields));
+}
+
+}  // namespace
+
+arrow::Status CheckOptionsOfFormat(const FileSourceOptions& options, FileFormat format) {
+  const bool csv = format == FileFormat::kCsv;
+  const struct {
+    const char* name;
+    bool given;
+    bool applies;
+  } only[] = {{"schema", !options.schema.empty(), csv || format == FileFormat::kNdjson},
+              {"csv_header", options.csv_header.has_value(), csv},
+              {"csv_null_values", options.csv_null_values.has_value(), csv}};
+  for (const auto& option : only) {
+    if (!option.given || option.applies) continue;
+    return InvalidOption(option.name, fmt::format("{} does nothing here: the format is {}", option.name, FileFormatName(format)));
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<std::unique_ptr<SplitEnumerator>> FileEnumerator::Make(FileAccess access, const JobContext& context,
+                                                                     std::optional<std::string_view> state) {
+  std::unique_ptr<FileEnumerator> enumerator(new FileEnumerator(std::move(access), context));
+  if (context.metrics != nullptr) {
+    // Registered by every source, so that 0 means "did not happen".
+    for (const char* name : {"rowsRead", "bytesRead"}) context.metrics->counter(name);
+  }
+  if (state.has_value()) {
+    ARROW_ASSIGN_OR_RAISE(enumerator->state_, DecodeFilePlan(*state));
+    if (enumerator->state_.planned) {
+      ARROW_ASSIGN_OR_RAISE(enumerator->schema_, SchemaOfBytes(enumerator->state_.schema));
+    }
+  }
+  return enumerator;
+}
+
+arrow::Status FileEnumerator::Start() {
+  if (state_.planned) return arrow::Status::OK();  // the splits say which files; their readers see whether these are still the same
+  ARROW_ASSIGN_OR_RAISE(auto list, ListFiles(access_));
+  if (!list.not_read.empty()) {
+    context_.logger->Log(LogLevel::kWarning, fmt::format("not read, being no files of the format: {}", fmt::join(list.not_read, ", ")));
+  }
+  const auto format =
+      list.files.empty() ? FileFormatFromName(list.manifest->format).value_or(FileFormat::kParquet) : list.files.front().kind.format;
+  ARROW_RETURN_NOT_OK(CheckOptionsOfFormat(*access_.options, format));
+  SchemaUnion columns;
+  std::vector<FilePart> parts;
+  for (const auto& file : list.files) {
+    if (stop_.stop_requested()) return arrow::Status::Cancelled("planning was cancelled");
+    ARROW_ASSIGN_OR_RAISE(auto found, LookAtFile(access_, file));
+    ARROW_RETURN_NOT_OK(columns.Add(found.schema, file.path));
+    parts.insert(parts.end(), found.parts.begin(), found.parts.end());
+  }
+  auto schema = columns.schema();
+  if (schema == nullptr) {
+    ARROW_ASSIGN_OR_RAISE(schema, CanonicalFileSchema(list.manifest->schema, access_.options->paths.front()));
+  }
+  state_.files = static_cast<int64_t>(list.files.size());
+  for (const auto& file : list.files) state_.bytes += file.size;
+  return Plan(std::move(schema), parts);
+}
+
+arrow::Status FileEnumerator::Plan(std::shared_ptr<arrow::Schema> schema, const std::vector<FilePart>& parts) {
+  ARROW_ASSIGN_OR_RAISE(schema_, Selected(schema, access_.options->selected_fields, access_.options->paths.front()));
+  ARROW_ASSIGN_OR_RAISE(auto bytes, arrow::ipc::SerializeSchema(*schema_));
+  state_.schema = bytes->ToString();
+  state_.rows = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto& part = parts[i];
+    state_.rows = part.rows < 0 || state_.rows < 0 ? -1 : state_.rows + part.rows;
+    state_.queue.push_back(
+        {.id = fmt::format("{:06}", i), .descriptor = EncodeFilePart(part), .estimated_bytes = static_cast<double>(part.bytes)});
+  }
+  state_.planned = true;
+  return arrow::Status::OK();
+}
+
+arrow::Result<NextSplit> FileEnumerator::Next() {
+  if (!state_.planned) return NextSplit{.kind = NextSplit::Kind::kNoneNow};
+  if (state_.queue.empty()) return NextSplit{.kind = NextSplit::Kind::kNoneEver};
+  NextSplit next{.kind = NextSplit::Kind::kSplit, .split = std::move(state_.queue.front())};
+  state_.queue.pop_front();
+  return next;
+}
+
+void FileEnumerator::AddSplitsBack(std::vector<Split> splits) {
+  for (Split& split : splits) state_.queue.push_back(std::move(split));
+}
+
+std::map<std::string, std::string> FileEnumerator::facts() const {
+  if (!state_.planned) return {};
+  return {{"input", fmt::format("{}", fmt::join(access_.options->paths, ", "))}, {"input_files", fmt::format("{}", state_.files)}};
+}
+
+}  // namespace headrace

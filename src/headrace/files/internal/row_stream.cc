@@ -1,0 +1,105 @@
+#include "headrace/files/internal/row_stream.h"
+
+#include <utility>
+
+#include <arrow/table.h>
+#include <fmt/format.h>
+
+#include "headrace/files/internal/arrow_rows.h"
+#include "headrace/files/internal/parquet_rows.h"
+#include "headrace/types/normalize.h"
+#include "headrace/types/schema.h"
+#include "headrace/types/type_table.h"
+
+namespace headrace {
+namespace {
+
+arrow::Result<int> ColumnOf(const arrow::Schema& schema, const std::string& name, const std::string& path) {
+  for (int i = 0; i < schema.num_fields(); ++i) {
+    if (SameColumnName(schema.field(i)->name(), name)) return i;
+  }
+  return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "SCHEMA_DIFFERS", .column = name},
+                   fmt::format("{} has no column {}", path, name));
+}
+
+}  // namespace
+
+arrow::Result<std::unique_ptr<RowStream>> OpenRowStream(const FileAccess& access, const FilePart& part,
+                                                        const std::shared_ptr<arrow::Schema>& schema) {
+  switch (part.file.kind.format) {
+    case FileFormat::kParquet:
+      return ParquetRows::Open(access, part, schema);
+    case FileFormat::kArrow:
+      return ArrowFileRows::Open(access, part, schema);
+    case FileFormat::kArrowStream:
+      return ArrowStreamRows::Open(access, part, schema);
+    case FileFormat::kCsv:
+    case FileFormat::kNdjson:
+    case FileFormat::kAvro:
+      break;
+  }
+  return Unsupported("format", fmt::format("reading {} is not built", FileFormatName(part.file.kind.format)));
+}
+
+arrow::Result<FoundFile> LookAtFile(const FileAccess& access, const FileIdentity& file) {
+  switch (file.kind.format) {
+    case FileFormat::kParquet:
+      return LookAtParquet(access, file);
+    case FileFormat::kArrow:
+    case FileFormat::kArrowStream:
+      return LookAtArrow(access, file);
+    case FileFormat::kCsv:
+    case FileFormat::kNdjson:
+    case FileFormat::kAvro:
+      break;
+  }
+  return Unsupported("format", fmt::format("reading {} is not built", FileFormatName(file.kind.format)));
+}
+
+arrow::Status ExplainFileError(const arrow::Status& status, const std::string& path) {
+  if (status.ok()) return status;
+  if (const ErrorInfo* info = GetErrorInfo(status)) {
+    if (!info->resource.empty() || status.message().starts_with(path)) return status;
+    ErrorInfo named = *info;
+    named.service = "local files";
+    named.resource = path;
+    return MakeError(std::move(named), fmt::format("{}: {}", path, status.message()));
+  }
+  return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "UNREADABLE_FILE"},
+                   fmt::format("cannot read {}: {}", path, status.message()));
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ToResultColumns(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                                                   const std::shared_ptr<arrow::Schema>& schema, const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto table, arrow::Table::FromRecordBatches({batch}));
+  auto normalized = NormalizeToBigQuery(table);
+  ARROW_RETURN_NOT_OK(ExplainFileError(normalized.status(), path));
+  arrow::ArrayVector columns;
+  for (const auto& field : schema->fields()) {
+    ARROW_ASSIGN_OR_RAISE(int index, ColumnOf(*(*normalized)->schema(), field->name(), path));
+    const auto& column = (*normalized)->column(index);
+    if (!column->type()->Equals(*field->type())) {
+      return MakeError(
+          {.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "SCHEMA_DIFFERS", .column = field->name()},
+          fmt::format("{}: column {} is {} and was {} when the files were planned", path, field->name(), column->type()->ToString(),
+                      field->type()->ToString()));
+    }
+    if (column->num_chunks() == 1) {
+      columns.push_back(column->chunk(0));
+      continue;
+    }
+    ARROW_ASSIGN_OR_RAISE(auto empty, arrow::MakeEmptyArray(field->type()));
+    columns.push_back(std::move(empty));
+  }
+  return arrow::RecordBatch::Make(schema, batch->num_rows(), std::move(columns));
+}
+
+arrow::Result<std::shared_ptr<arrow::Schema>> CanonicalFileSchema(const std::shared_ptr<arrow::Schema>& schema, const std::string& path) {
+  auto table_schema = FromArrowSchema(*schema);
+  ARROW_RETURN_NOT_OK(ExplainFileError(table_schema.status(), path));
+  auto canonical = ToArrowSchema(*table_schema);
+  ARROW_RETURN_NOT_OK(ExplainFileError(canonical.status(), path));
+  return canonical;
+}
+
+}  // namespace headrace
