@@ -16,7 +16,6 @@ namespace storage = google::cloud::bigquery::storage::v1;
 
 constexpr const char* kServiceName = "local BigQuery Storage Read";
 constexpr auto kSessionLife = std::chrono::hours(6);     // fact R7
-constexpr auto kTimeTravel = std::chrono::hours(168);    // fact R8
 constexpr int64_t kMostStreams = 1000;                   // storage.proto: "a default system max limit of 1,000"
 constexpr int64_t kBytesPerStream = int64_t{250} << 20;  // fact R11: a second stream comes between 195 and 264 MB
 constexpr size_t kLongestTraceId = 256;                  // stream.proto: "Maximum length is 256 bytes"
@@ -54,7 +53,7 @@ arrow::Status CheckCounts(const storage::CreateReadSessionRequest& request) {
 
 }  // namespace
 
-ReadApi::ReadApi(const TableStore* tables, ReadApiOptions options) : tables_(tables), options_(options), views_(options.cache_bytes) {}
+ReadApi::ReadApi(TableStore* tables, ReadApiOptions options) : tables_(tables), options_(options), views_(options.cache_bytes) {}
 
 arrow::Status ReadApi::CheckFormat(const storage::ReadSession& wanted) const {
   const auto& read = wanted.read_options();
@@ -78,8 +77,13 @@ arrow::Status ReadApi::CheckFormat(const storage::ReadSession& wanted) const {
   return Bad("sample_percentage", "request failed: sample_percentage must be from 0 to 100");
 }
 
-arrow::Status ReadApi::CheckSnapshot(const storage::ReadSession& wanted, const StoredTable& table) const {
-  if (!wanted.table_modifiers().has_snapshot_time()) return arrow::Status::OK();
+arrow::Result<std::shared_ptr<const StoredTable>> ReadApi::FindTable(const storage::ReadSession& wanted, const TableName& name) const {
+  if (tables_->IsView(name)) {  // fact R14
+    return Bad(name.Dotted(), "request failed: non-table entities cannot be read with the storage API");
+  }
+  auto table = tables_->Find(name);
+  if (table == nullptr) return Refuse(Code::kNotFound, name.Dotted(), fmt::format("Not found: Table {}", name.Legacy()));
+  if (!wanted.table_modifiers().has_snapshot_time()) return table;
   const auto& stamp = wanted.table_modifiers().snapshot_time();
   constexpr int64_t kYear9999 = 253402300799;  // the last second of a google.protobuf.Timestamp
   if (stamp.seconds() < 0 || stamp.seconds() > kYear9999 || stamp.nanos() < 0 || stamp.nanos() > 999'999'999) {
@@ -91,23 +95,7 @@ arrow::Status ReadApi::CheckSnapshot(const storage::ReadSession& wanted, const S
     return Bad("snapshot_time", "request failed: time travel timestamp exceeds the maximum time travel duration of 168h");
   }
   if (at > now) return Bad("snapshot_time", "request failed: snapshot_time is in the future");
-  // In microseconds, the precision of the service's time stamps.
-  if (std::chrono::duration_cast<std::chrono::microseconds>(at) + std::chrono::microseconds(stamp.nanos() / 1000) >=
-      std::chrono::microseconds(MicrosOf(table.load_time))) {
-    return arrow::Status::OK();
-  }
-  return Bad("snapshot_time",
-             fmt::format("request failed: table {} was loaded after the snapshot time; the local service keeps one version of it",
-                         table.name.Legacy()));
-}
-
-arrow::Result<std::shared_ptr<const StoredTable>> ReadApi::FindTable(const TableName& name) const {
-  if (tables_->IsView(name)) {  // fact R14
-    return Bad(name.Dotted(), "request failed: non-table entities cannot be read with the storage API");
-  }
-  auto table = tables_->Find(name);
-  if (table == nullptr) return Refuse(Code::kNotFound, name.Dotted(), fmt::format("Not found: Table {}", name.Legacy()));
-  return table;
+  return tables_->FindAt(name, TimeOfMicros(stamp.seconds() * 1'000'000 + stamp.nanos() / 1000));
 }
 
 int64_t ReadApi::StreamCount(const storage::CreateReadSessionRequest& request, const ReadView& view) const {
@@ -125,8 +113,7 @@ arrow::Result<storage::ReadSession> ReadApi::CreateReadSession(const storage::Cr
   ARROW_ASSIGN_OR_RAISE(TableName name, ParseResourceTableName(wanted.table()));
   ARROW_RETURN_NOT_OK(CheckCounts(request));
   ARROW_RETURN_NOT_OK(CheckFormat(wanted));
-  ARROW_ASSIGN_OR_RAISE(auto table, FindTable(name));
-  ARROW_RETURN_NOT_OK(CheckSnapshot(wanted, *table));
+  ARROW_ASSIGN_OR_RAISE(auto table, FindTable(wanted, name));
 
   const auto& read = wanted.read_options();
   SessionState state;
@@ -139,6 +126,7 @@ arrow::Result<storage::ReadSession> ReadApi::CreateReadSession(const storage::Cr
   state.set_sample_seed(options_.seed);
   state.set_table_rows(table->rows.rows);
   state.set_schema_checksum(table->schema_checksum);
+  state.set_content_checksum(table->content_checksum);
   state.set_nonce(SystemRandom()->Next());
   ARROW_ASSIGN_OR_RAISE(auto view, views_.Get(table, state));
   state.set_stream_count(static_cast<int32_t>(StreamCount(request, *view)));
@@ -163,8 +151,10 @@ arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset
                      "session expired: a read session lives 6 hours. Create a new one.");
   }
   ARROW_ASSIGN_OR_RAISE(TableName table_name, ParseDottedTableName(state.table()));
-  ARROW_ASSIGN_OR_RAISE(auto table, FindTable(table_name));
-  if (table->rows.rows != state.table_rows() || table->schema_checksum != state.schema_checksum()) {
+  // A table that was changed or deleted since is read as it was.
+  auto table = tables_->FindVersion(table_name, state.schema_checksum(), state.content_checksum(), state.table_rows());
+  if (table == nullptr) {
+    ARROW_RETURN_NOT_OK(FindTable({}, table_name).status());
     return Refuse(Code::kFailedPrecondition, state.table(),
                   fmt::format("Table {} was loaded again with other content since the session was created. Create a new session.",
                               table_name.Legacy()));

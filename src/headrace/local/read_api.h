@@ -31,7 +31,7 @@ struct OpenedStream {
 
 class ReadApi {
  public:
-  ReadApi(const TableStore* tables, ReadApiOptions options);
+  ReadApi(TableStore* tables, ReadApiOptions options);
 
   /// Errors carry the code and the words of the service (facts R2, R6, R8, R14).
   arrow::Result<google::cloud::bigquery::storage::v1::ReadSession> CreateReadSession(
@@ -40,11 +40,12 @@ class ReadApi {
 
  private:
   arrow::Status CheckFormat(const google::cloud::bigquery::storage::v1::ReadSession& wanted) const;
-  arrow::Status CheckSnapshot(const google::cloud::bigquery::storage::v1::ReadSession& wanted, const StoredTable& table) const;
-  arrow::Result<std::shared_ptr<const StoredTable>> FindTable(const TableName& name) const;
+  /// The version that the session is to read.
+  arrow::Result<std::shared_ptr<const StoredTable>> FindTable(const google::cloud::bigquery::storage::v1::ReadSession& wanted,
+                                                              const TableName& name) const;
   int64_t StreamCount(const google::cloud::bigquery::storage::v1::CreateReadSessionRequest& request, const ReadView& view) const;
 
-  const TableStore* const tables_;
+  TableStore* const tables_;
   const ReadApiOptions options_;
   ReadViewCache views_;
 };

@@ -149,6 +149,9 @@ arrow::Result<std::shared_ptr<const ReadView>> ReadViewCache::Get(const std::sha
   what.set_row_restriction(session.row_restriction());
   what.set_sample_percentage(session.sample_percentage());
   what.set_sample_seed(session.sample_seed());
+  what.set_table_rows(table->rows.rows);
+  what.set_schema_checksum(table->schema_checksum);
+  what.set_content_checksum(table->content_checksum);
   std::string key = what.SerializeAsString();
 
   std::shared_ptr<Entry> entry;

@@ -10,8 +10,8 @@ std::shared_ptr<const StoredTable> Stored(int64_t rows) {
   arrow::Int64Builder ids;
   for (int64_t i = 0; i < rows; ++i) EXPECT_TRUE(ids.Append(i).ok());
   auto schema = arrow::schema({arrow::field("id", arrow::int64())});
-  TableStore store;
-  EXPECT_TRUE(store.Add("p.d.t", arrow::Table::Make(schema, {*ids.Finish()}), SystemTime{}).ok());
+  TableStore store(RealClock());
+  EXPECT_TRUE(store.Add("p.d.t", arrow::Table::Make(schema, {*ids.Finish()})).ok());
   return store.Find({"p", "d", "t"});
 }
 

@@ -13,8 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/files/read_table.h"
-#include "headrace/local/admin_http.h"
+#include "headrace/local/http_server.h"
 #include "headrace/local/read_service.h"
+#include "headrace/local/rest_api.h"
 
 namespace headrace::local {
 namespace {
@@ -51,19 +52,21 @@ arrow::Status CheckOptions(const ServiceOptions& options) {
 }  // namespace
 
 struct Service::Impl {
-  explicit Impl(ServiceOptions given) : options(std::move(given)), faults(options.clock) {}
+  explicit Impl(ServiceOptions given)
+      : options(std::move(given)), faults(options.clock), tables(options.clock), rest(&tables, options.clock) {}
 
   ServiceOptions options;
   FaultScript faults;
   Counters counters;
   TableStore tables;
+  RestApi rest;
   std::stop_source stop;
   std::unique_ptr<ReadApi> api;
   std::unique_ptr<Throttle> throttle;
   Listener listener;
   std::unique_ptr<ReadService> read_service;
   std::unique_ptr<grpc::Server> server;
-  AdminHttp admin;
+  HttpServer http;
 
   std::mutex mutex;
   std::condition_variable_any ended;
@@ -82,15 +85,14 @@ Service::~Service() { Shutdown(); }
 
 arrow::Status Service::Impl::LoadTables() {
   for (const std::string& view : options.views) ARROW_RETURN_NOT_OK(tables.AddView(view));
-  SystemTime now = options.clock->Now();
   for (const TableData& table : options.tables) {
     if (table.rows == nullptr) return InvalidOption("tables", fmt::format("The table {} is null.", table.name));
-    ARROW_RETURN_NOT_OK(tables.Add(table.name, table.rows, now));
+    ARROW_RETURN_NOT_OK(tables.Add(table.name, table.rows));
   }
   for (const TableFile& file : options.load) {
     ARROW_RETURN_NOT_OK(ParseDottedTableName(file.name).status());
     ARROW_ASSIGN_OR_RAISE(auto rows, ReadTable(options.files, file.path, {.csv_null_values = options.csv_null_values}));
-    ARROW_RETURN_NOT_OK(tables.Add(file.name, rows, options.clock->Now()));
+    ARROW_RETURN_NOT_OK(tables.Add(file.name, rows));
   }
   return arrow::Status::OK();
 }
@@ -137,9 +139,11 @@ arrow::Result<BoundAddresses> Service::Start() {
   ARROW_RETURN_NOT_OK(impl_->StartServer());
   ARROW_RETURN_NOT_OK(impl_->listener.Start([server = impl_->server.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
   ARROW_ASSIGN_OR_RAISE(
-      bound.http, impl_->admin.Start(impl_->options.port, {.counters = [this] { return CountersJson(); },
-                                                           .faults = [this] { return FaultsJson(); },
-                                                           .set_faults = [this](const std::string& json) { return SetFaults(json); }}));
+      bound.http,
+      impl_->http.Start(impl_->options.port, {.counters = [this] { return CountersJson(); },
+                                              .faults = [this] { return FaultsJson(); },
+                                              .set_faults = [this](const std::string& json) { return SetFaults(json); },
+                                              .rest = [this](const RestRequest& request) { return impl_->rest.Handle(request); }}));
   return bound;
 }
 
@@ -154,7 +158,7 @@ void Service::Shutdown() {
     impl_->stop.request_stop();
   }
   impl_->ended.notify_all();
-  impl_->admin.Stop();
+  impl_->http.Stop();
   // The listener ends after the server: it still holds duplicates of the sockets, and Break may be called.
   if (impl_->server != nullptr) {
     // What has not ended by itself then (its client does not read on) loses its connection, which clients take for UNAVAILABLE. gRPC would

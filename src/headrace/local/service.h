@@ -41,7 +41,7 @@ struct ServiceOptions {
   /// A numeric address. Anything but loopback lets every machine that reaches it read the tables.
   std::string bind_address = "127.0.0.1";
   int grpc_port = 0;  // 0 = any free port
-  /// The admin HTTP port (health, counters, faults); always on loopback. 0 = any free port.
+  /// The HTTP port: BigQuery's REST API, and health, counters, faults; always on loopback. 0 = any free port.
   int port = 0;
   /// A response ends when its rows reach about this many bytes, 1 byte to 64 MiB (a response of the real service may reach 128 MB).
   int64_t message_bytes = 1 << 20;

@@ -385,7 +385,7 @@ TEST_F(ServiceTest, SnapshotTime) {
   const Case kCases[] = {
       {load, 0, ""},
       {load + 3600, 0, ""},
-      {load - 1, 0, "was loaded after the snapshot time"},
+      {load - 1, 0, "Invalid snapshot time 1699999999000 for Table p:d.t@1699999999000. Cannot read before 1700000000000"},
       {load + 3601, 0, "in the future"},
       {load - 168 * 3600, 0, "time travel timestamp exceeds the maximum time travel duration of 168h"},  // fact R8
       {load, 168, "time travel timestamp exceeds"},

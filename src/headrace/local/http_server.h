@@ -1,4 +1,5 @@
-// The admin endpoint: health, counters and faults over HTTP on loopback. Start and Stop belong to one owner.
+// The HTTP port on loopback: health, counters and faults under /headrace/, BigQuery's REST API beside them. Start and Stop belong to one
+// owner.
 #pragma once
 
 #include <functional>
@@ -6,21 +7,23 @@
 #include <string>
 
 #include "headrace/base/error.h"
+#include "headrace/local/rest_api.h"
 
 namespace headrace::local {
 
-struct AdminHandlers {
+struct HttpHandlers {
   std::function<std::string()> counters{};  // JSON
   std::function<std::string()> faults{};    // JSON
   std::function<arrow::Status(const std::string&)> set_faults{};
+  std::function<RestAnswer(const RestRequest&)> rest{};
 };
 
-class AdminHttp {
+class HttpServer {
  public:
-  AdminHttp();
-  ~AdminHttp();  // as Stop
+  HttpServer();
+  ~HttpServer();  // as Stop
   /// Port 0 = any. Answers "127.0.0.1:PORT".
-  arrow::Result<std::string> Start(int port, AdminHandlers handlers);
+  arrow::Result<std::string> Start(int port, HttpHandlers handlers);
   void Stop();
 
  private:

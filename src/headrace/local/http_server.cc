@@ -1,4 +1,4 @@
-#include "headrace/local/admin_http.h"
+#include "headrace/local/http_server.h"
 
 #include <csignal>
 #include <thread>
@@ -11,9 +11,11 @@ namespace headrace::local {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr size_t kMostPostedBytes = 4 << 20;
-constexpr size_t kThreads = 2;
+constexpr size_t kMostPostedBytes = 16 << 20;  // a schema of 10,000 columns with descriptions
+constexpr size_t kThreads = 8;
 constexpr time_t kTimeoutSeconds = 5;
+constexpr const char* kJson = "application/json";
+constexpr const char* kJsonUtf8 = "application/json; charset=UTF-8";
 
 // JSON strings by hand: the text of an error may hold anything.
 std::string Quoted(std::string_view text) {
@@ -41,17 +43,42 @@ auto KeepingSignals(Make make) {
   return made;
 }
 
+void AnswerRest(const HttpHandlers& handlers, const httplib::Request& request, httplib::Response& answer) {
+  if (!RestApi::Serves(request.path)) {
+    answer.status = 404;
+    answer.set_content(
+        fmt::format("{{\"error\":{{\"code\":404,\"message\":{},\"status\":\"NOT_FOUND\"}}}}", Quoted("Not found: " + request.path)),
+        kJsonUtf8);
+    return;
+  }
+  RestRequest rest{.method = request.method,
+                   .path = request.path,
+                   .if_match = request.get_header_value("If-Match"),
+                   .if_none_match = request.get_header_value("If-None-Match"),
+                   .host = request.get_header_value("Host"),
+                   .body = request.body};
+  // Clients whose HTTP library knows no PATCH send a POST that says so.
+  if (request.method == "POST" && request.has_header("X-HTTP-Method-Override")) {
+    rest.method = request.get_header_value("X-HTTP-Method-Override");
+  }
+  for (const auto& [name, value] : request.params) rest.query.emplace(name, value);
+  RestAnswer made = handlers.rest(rest);
+  answer.status = made.status;
+  if (!made.etag.empty()) answer.set_header("ETag", made.etag);
+  if (!made.body.empty()) answer.set_content(made.body, kJsonUtf8);
+}
+
 }  // namespace
 
-struct AdminHttp::Impl {
+struct HttpServer::Impl {
   std::unique_ptr<httplib::Server> server = KeepingSignals([] { return std::make_unique<httplib::Server>(); });
   std::thread thread;
 };
 
-AdminHttp::AdminHttp() = default;
-AdminHttp::~AdminHttp() { Stop(); }
+HttpServer::HttpServer() = default;
+HttpServer::~HttpServer() { Stop(); }
 
-arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
+arrow::Result<std::string> HttpServer::Start(int port, HttpHandlers handlers) {
   impl_ = std::make_unique<Impl>();
   httplib::Server& server = *impl_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
@@ -64,7 +91,6 @@ arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   });
   server.set_keep_alive_max_count(1);  // an idle connection would hold a thread, and Stop
-  constexpr const char* kJson = "application/json";
   server.Get("/headrace/health",
              [=](const httplib::Request&, httplib::Response& answer) { answer.set_content("{\"status\":\"ok\"}", kJson); });
   server.Get("/headrace/counters",
@@ -77,13 +103,15 @@ arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
   };
   server.Post("/headrace/faults", [=](const httplib::Request& request, httplib::Response& answer) { set_faults(request.body, answer); });
   server.Delete("/headrace/faults", [=](const httplib::Request&, httplib::Response& answer) { set_faults("{\"rules\":[]}", answer); });
+  auto rest = [=](const httplib::Request& request, httplib::Response& answer) { AnswerRest(handlers, request, answer); };
+  server.Get(".*", rest).Post(".*", rest).Put(".*", rest).Patch(".*", rest).Delete(".*", rest);
 
   int bound = port;
   if (port == 0) bound = server.bind_to_any_port(kLoopback);
   if (bound < 0 || (port != 0 && !server.bind_to_port(kLoopback, port))) {
     impl_.reset();
     return MakeError({.code = Code::kUnavailable, .service = "local service", .resource = fmt::format("{}:{}", kLoopback, port)},
-                     fmt::format("Cannot listen on {}:{} for the admin endpoint: the port is in use or not allowed. Use another --port.",
+                     fmt::format("Cannot listen on {}:{} for the HTTP endpoint: the port is in use or not allowed. Use another --port.",
                                  kLoopback, port));
   }
   impl_->thread = std::thread([&server] {
@@ -99,7 +127,7 @@ arrow::Result<std::string> AdminHttp::Start(int port, AdminHandlers handlers) {
   return fmt::format("{}:{}", kLoopback, bound);
 }
 
-void AdminHttp::Stop() {
+void HttpServer::Stop() {
   if (impl_ == nullptr) return;
   impl_->server->stop();
   if (impl_->thread.joinable()) impl_->thread.join();
