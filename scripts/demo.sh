@@ -50,7 +50,7 @@ csv=$work/flights.csv
 head -n 3 "$csv"
 
 say "A local BigQuery that serves it"
-serve plain --load "$table=$csv" --csv-null-values NA
+serve plain --streams-as-asked --load "$table=$csv" --csv-null-values NA
 connection=(--bigquery-storage-endpoint "$grpc")
 
 say "What is in the table, and what a copy would do"
@@ -64,7 +64,7 @@ $python scripts/demo_data.py compare "$csv" "$work/flights"
 stop_started
 
 say "The same from a slow service (10 MiB/s), with checkpoints, killed half way by SIGKILL"
-serve slow --load "$table=$csv" --csv-null-values NA --throttle 10MiB
+serve slow --streams-as-asked --load "$table=$csv" --csv-null-values NA --throttle 10MiB
 copy=(copy "bq:$table" "$work/resumed/" --max-stream-count 4 --checkpoint "$work/job" --checkpoint-interval 500ms
       --bigquery-storage-endpoint "$grpc")
 printf '$ headrace %s\n' "${copy[*]}"

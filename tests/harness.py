@@ -45,7 +45,8 @@ class Server:
 
     def start(self):
         ready = self.directory / f"ready-{time.monotonic_ns()}.json"
-        command = ["timeout", "--kill-after=5", str(self.limit_seconds), self.program, "serve", "--ready-file", str(ready), *self.arguments]
+        # Small tables in several streams, which the real service does not give.
+        command = ["timeout", "--kill-after=5", str(self.limit_seconds), self.program, "serve", "--ready-file", str(ready), "--streams-as-asked", *self.arguments]
         if self.grpc:
             command += ["--grpc-port", self.grpc.rsplit(":", 1)[1], "--port", self.admin.rsplit(":", 1)[1]]
         self.log = open(self.directory / "server.log", "ab")

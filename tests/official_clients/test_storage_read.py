@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import json
 import os
 import pathlib
 import signal
@@ -94,6 +95,68 @@ def test_buffer_compressions(client, rows, codec):
     same(read(client, create(client, arrow_serialization_options=options)), rows)
 
 
+@pytest.mark.parametrize("streams", [1, 3])
+def test_avro_gives_the_same_values(client, rows, streams):
+    session = create(client, streams, data_format=types.DataFormat.AVRO)
+    assert json.loads(session.avro_schema.schema)["name"] == "__root__"  # fact R9
+    got = [row for i in range(streams) for row in client.read_rows(session.streams[i].name, timeout=CALL_SECONDS).rows(session)]
+    wanted = [dict(row, civil=None if row["civil"] is None else row["civil"].isoformat()) for row in rows.to_pylist()]
+    for row, right in zip(got, wanted):
+        if row["civil"] is not None:
+            assert row["civil"].replace(" ", "T").rstrip("0").rstrip(".") == right["civil"].rstrip("0").rstrip("."), row["id"]
+        assert {**row, "civil": None} == {**right, "civil": None}, row["id"]
+    assert len(got) == ROWS
+
+
+@pytest.mark.parametrize("data_format", [types.DataFormat.ARROW, types.DataFormat.AVRO])
+@pytest.mark.parametrize("offset", [0, 777])
+def test_whole_responses_in_lz4(client, data_format, offset):
+    session = create(client, data_format=data_format, selected_fields=["id", "name"],
+                     response_compression_codec=types.ReadSession.TableReadOptions.ResponseCompressionCodec.RESPONSE_COMPRESSION_CODEC_LZ4)
+    plain_session = create(client, data_format=data_format, selected_fields=["id", "name"])
+    packed = list(client.read_rows(session.streams[0].name, offset=offset, timeout=CALL_SECONDS))
+    plain = list(client.read_rows(plain_session.streams[0].name, offset=offset, timeout=CALL_SECONDS))
+    assert [message.row_count for message in packed] == [message.row_count for message in plain]
+
+    def content(message):
+        return message.avro_rows.serialized_binary_rows if data_format == types.DataFormat.AVRO else message.arrow_record_batch.serialized_record_batch
+
+    for one, other in zip(packed, plain):
+        assert "uncompressed_byte_size" not in other
+        if one.uncompressed_byte_size == -1:
+            assert content(one) == content(other)
+        else:
+            assert one.uncompressed_byte_size == len(content(other)) > len(content(one))
+            assert pa.Codec("lz4_raw").decompress(content(one), one.uncompressed_byte_size).to_pybytes() == content(other)
+    assert any(message.uncompressed_byte_size > 0 for message in packed)
+
+
+@pytest.mark.parametrize("selected, wanted", [
+    (["place.LABEL", "id"], ["id", "place.label"]),
+    (["place.label", "place.lat"], ["place.lat", "place.label"]),
+    (["place.label", "place"], ["place.lat", "place.label"]),
+])
+@pytest.mark.parametrize("data_format", [types.DataFormat.ARROW, types.DataFormat.AVRO])
+def test_single_fields_of_a_struct(client, rows, data_format, selected, wanted):
+    session = create(client, selected_fields=selected, data_format=data_format)
+    if data_format == types.DataFormat.ARROW:
+        got = read(client, session).to_pylist()
+    else:
+        got = list(client.read_rows(session.streams[0].name, timeout=CALL_SECONDS).rows(session))
+    inner = [name.split(".")[1] for name in wanted if "." in name]
+    for row, right in zip(got, rows.to_pylist(), strict=True):
+        expected = {name: right[name] for name in wanted if "." not in name}
+        expected["place"] = None if right["place"] is None else {name: right["place"][name] for name in inner}
+        assert row == expected
+        assert list(row) == [name for name in right if name in row]
+
+
+@pytest.mark.parametrize("data_format", [types.DataFormat.ARROW, types.DataFormat.AVRO])
+def test_unknown_fields_of_a_struct(client, data_format):
+    with pytest.raises(exceptions.InvalidArgument, match="do not exist in the table schema: id.x, place.nope"):
+        create(client, selected_fields=["place.nope", "id.x", "id"], data_format=data_format)
+
+
 @pytest.mark.parametrize("restriction, wanted", [
     ("id < 10", lambda row: row["id"] < 10),
     ("flag AND NOT id > 1000", lambda row: row["Flag"] and row["id"] <= 1000),
@@ -157,7 +220,7 @@ def test_progress_rises_to_one(client):
     (exceptions.InvalidArgument, "do not exist in the table schema: nope", {"selected_fields": ["nope"]}),
     (exceptions.InvalidArgument, r"at \[1:6\]", {"row_restriction": "id = "}),
     (exceptions.MethodNotImplemented, "the function LENGTH", {"row_restriction": "LENGTH(name) = 1"}),
-    (exceptions.MethodNotImplemented, "AVRO", {"data_format": types.DataFormat.AVRO}),
+    (exceptions.InvalidArgument, "ARROW data format", {"data_format": types.DataFormat.AVRO, "arrow_serialization_options": types.ArrowSerializationOptions()}),
     (exceptions.InvalidArgument, "exceeds the maximum time travel duration of 168h",  # fact R8
      {"modifiers": types.ReadSession.TableModifiers(snapshot_time=datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc))}),
     (exceptions.InvalidArgument, "projects/PROJECT", {"parent": "billing"}),

@@ -59,6 +59,8 @@ arrow::Status SetOne(const std::string& name, const std::string& text, local::Se
     ARROW_ASSIGN_OR_RAISE(int64_t streams, catalog::ParseInteger(name, text));
     if (streams != 0 && streams != 1) return InvalidOption(name, fmt::format("empty_table_streams is {}: give 0 or 1", streams));
     options->empty_table_streams = static_cast<int>(streams);
+  } else if (name == "streams_as_asked") {
+    options->streams_as_asked = text == "true";
   } else if (name == "seed") {
     ARROW_ASSIGN_OR_RAISE(int64_t seed, catalog::ParseInteger(name, text));
     options->seed = static_cast<uint64_t>(seed);

@@ -6,6 +6,7 @@
 
 #include <google/cloud/bigquery/storage/v1/storage.pb.h>
 
+#include "headrace/avro/schema.h"
 #include "headrace/base/clock.h"
 #include "headrace/local/read_view.h"
 #include "headrace/local/session_name.h"
@@ -15,6 +16,7 @@ namespace headrace::local {
 
 struct ReadApiOptions {
   int empty_table_streams = 0;
+  bool streams_as_asked = false;
   uint64_t seed = 0;
   int64_t cache_bytes = int64_t{512} << 20;
   Clock* clock = nullptr;
@@ -27,6 +29,7 @@ struct OpenedStream {
   std::shared_ptr<const ReadView> view{};
   RowRange range{};
   int64_t offset = 0;
+  std::shared_ptr<const avro::Schema> avro_schema{};  // null in an Arrow session
 };
 
 class ReadApi {
@@ -43,6 +46,7 @@ class ReadApi {
   /// The version that the session is to read.
   arrow::Result<std::shared_ptr<const StoredTable>> FindTable(const google::cloud::bigquery::storage::v1::ReadSession& wanted,
                                                               const TableName& name) const;
+  static arrow::Result<std::shared_ptr<const avro::Schema>> AvroSchemaOf(const SessionState& state, const ReadView& view);
   int64_t StreamCount(const google::cloud::bigquery::storage::v1::CreateReadSessionRequest& request, const ReadView& view) const;
 
   TableStore* const tables_;

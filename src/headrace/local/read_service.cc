@@ -74,6 +74,8 @@ struct ReadService::Call {
   std::shared_ptr<Throttle> throttle{};  // of a fault rule
   Duration began{};
   Duration waited{};
+  RowEncoding encoding{};
+  std::unique_ptr<avro::Encoder> avro{};
 };
 
 ReadService::ReadService(ReadServiceParts parts) : parts_(std::move(parts)) {
@@ -186,6 +188,14 @@ grpc::Status ReadService::ReadRows(grpc::ServerContext* context, const storage::
 }
 
 grpc::Status ReadService::SendRows(Call* call, const OpenedStream& stream, int64_t opening, Writer* writer) {
+  const SessionState& session = stream.name.session;
+  call->encoding = {.buffer_compression = session.compression(), .lz4 = session.response_compression() != 0};
+  if (stream.avro_schema != nullptr) {
+    auto encoder = avro::Encoder::Make(stream.avro_schema, stream.view->rows().schema);
+    if (!encoder.ok()) return ToGrpc(encoder.status());
+    call->avro = std::move(*encoder);
+    call->encoding.avro = call->avro.get();
+  }
   int64_t rows = stream.range.end - stream.range.begin;
   int64_t messages = 0;
   for (int64_t offset = stream.offset; offset < rows;) {
@@ -215,9 +225,13 @@ arrow::Result<grpc::Status> ReadService::SendMessage(Call* call, const OpenedStr
     fields.throttle_percent = static_cast<int>(std::min<int64_t>(100, call->waited * 100 / elapsed));
   }
   if (offset == stream.offset) {
-    ARROW_ASSIGN_OR_RAISE(fields.serialized_schema, SerializeSchema(*rows.schema));
+    if (stream.avro_schema != nullptr) {
+      fields.schema = stream.avro_schema->ToJson();
+    } else {
+      ARROW_ASSIGN_OR_RAISE(fields.schema, SerializeSchema(*rows.schema));
+    }
   }
-  ARROW_ASSIGN_OR_RAISE(Pieces pieces, EncodeResponse(*batch, stream.name.session.compression(), fields));
+  ARROW_ASSIGN_OR_RAISE(Pieces pieces, EncodeResponse(*batch, call->encoding, fields));
   int64_t bytes = 0;
   grpc::ByteBuffer message = ToByteBuffer(std::move(pieces), &bytes);
   for (Throttle* throttle : {parts_.throttle, call->throttle.get()}) {

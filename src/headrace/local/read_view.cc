@@ -1,7 +1,6 @@
 #include "headrace/local/read_view.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <arrow/array/builder_primitive.h>
@@ -9,12 +8,15 @@
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
 #include <arrow/compute/initialize.h>
-#include <fmt/format.h>
+#include <google/cloud/bigquery/storage/v1/arrow.pb.h>
 
+#include "headrace/local/read_schema.h"
 #include "headrace/local/restriction.h"
 
 namespace headrace::local {
 namespace {
+
+namespace storage = google::cloud::bigquery::storage::v1;
 
 // Sampling takes or leaves whole blocks, as TABLESAMPLE SYSTEM does; small ones, so that a small table has some.
 constexpr int64_t kSampleBlockRows = 64;
@@ -43,57 +45,34 @@ arrow::Result<std::shared_ptr<arrow::BooleanArray>> SampleMask(const SessionStat
   return mask;
 }
 
-bool SameName(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-arrow::Status BadFields(const std::string& message) {
-  return MakeError({.code = Code::kInvalidArgument, .resource = "selected_fields", .reason = "INVALID_FIELDS"},
-                   "request failed: " + message);
-}
-
 }  // namespace
 
-arrow::Result<std::vector<int>> SelectFields(const StoredTable& table, const std::vector<std::string>& selected) {
-  const arrow::Schema& schema = *table.rows.schema;
-  std::set<int> indices;
-  for (int i = 0; selected.empty() && i < schema.num_fields(); ++i) indices.insert(i);
-  std::string unknown;
-  for (const std::string& name : selected) {
-    int found = -1;
-    for (int i = 0; i < schema.num_fields(); ++i) {
-      if (SameName(schema.field(i)->name(), name)) found = i;
-    }
-    size_t dot = name.find('.');
-    if (found < 0 && dot != std::string::npos) {
-      for (const auto& field : schema.fields()) {
-        if (!SameName(field->name(), std::string_view(name).substr(0, dot))) continue;
-        return Unsupported(
-            "selected_fields",
-            fmt::format("The local service does not select single fields of a STRUCT yet ({}). Select {}.", name, field->name()));
-      }
-    }
-    if (found < 0) unknown += (unknown.empty() ? "" : ", ") + name;
-    if (found >= 0) indices.insert(found);
+TimestampPrecision PrecisionOf(const SessionState& session) {
+  switch (session.picos_precision()) {
+    case storage::ArrowSerializationOptions::TIMESTAMP_PRECISION_NANOS:
+      return TimestampPrecision::kNanos;
+    case storage::ArrowSerializationOptions::TIMESTAMP_PRECISION_PICOS:
+      return TimestampPrecision::kPicos;
+    default:  // arrow.proto: "If not set, the default precision is microseconds."
+      return TimestampPrecision::kMicros;
   }
-  if (!unknown.empty()) return BadFields(fmt::format("The following selected fields do not exist in the table schema: {}", unknown));
-  return std::vector<int>(indices.begin(), indices.end());
 }
 
 arrow::Result<std::shared_ptr<const ReadView>> ReadView::Make(std::shared_ptr<const StoredTable> table, const SessionState& session) {
-  ARROW_ASSIGN_OR_RAISE(auto indices, SelectFields(*table, {session.selected_fields().begin(), session.selected_fields().end()}));
   std::shared_ptr<const Restriction> restriction;
   if (!session.row_restriction().empty()) {
     ARROW_ASSIGN_OR_RAISE(restriction, Restriction::Bind(session.row_restriction(), *table->rows.schema));
   }
   auto view = std::make_shared<ReadView>();
-  ARROW_ASSIGN_OR_RAISE(RowBatches projected, table->rows.Select(indices));
+  ARROW_ASSIGN_OR_RAISE(view->columns_, SelectFields(table->schema, {session.selected_fields().begin(), session.selected_fields().end()}));
+  ARROW_ASSIGN_OR_RAISE(auto columns, ToArrowSchema(view->columns_));
+  ARROW_ASSIGN_OR_RAISE(RowBatches projected, table->rows.Reshape(columns));
   view->table_ = std::move(table);
   view->scanned_bytes_ = projected.bytes;
   bool sampled = session.sample_percentage() < 100;
   if (restriction == nullptr && !sampled) {
-    view->rows_ = std::move(projected);
+    ARROW_ASSIGN_OR_RAISE(view->rows_, CutPicos(projected, view->columns_, PrecisionOf(session)));
+    if (view->rows_.schema != projected.schema) view->extra_bytes_ = view->rows_.bytes;
     return view;
   }
   ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
@@ -121,7 +100,8 @@ arrow::Result<std::shared_ptr<const ReadView>> ReadView::Make(std::shared_ptr<co
     view->extra_bytes_ += batch->num_rows() / 4;  // validity and values of the mask
     view->kept_.push_back(std::move(mask));
   }
-  ARROW_ASSIGN_OR_RAISE(view->rows_, RowBatches::Make(projected.schema, std::move(filtered)));
+  ARROW_ASSIGN_OR_RAISE(RowBatches kept, RowBatches::Make(projected.schema, std::move(filtered)));
+  ARROW_ASSIGN_OR_RAISE(view->rows_, CutPicos(kept, view->columns_, PrecisionOf(session)));
   view->extra_bytes_ += view->rows_.bytes;
   return view;
 }
@@ -149,6 +129,7 @@ arrow::Result<std::shared_ptr<const ReadView>> ReadViewCache::Get(const std::sha
   what.set_row_restriction(session.row_restriction());
   what.set_sample_percentage(session.sample_percentage());
   what.set_sample_seed(session.sample_seed());
+  what.set_picos_precision(session.picos_precision());
   what.set_table_rows(table->rows.rows);
   what.set_schema_checksum(table->schema_checksum);
   what.set_content_checksum(table->content_checksum);

@@ -13,6 +13,7 @@
 
 #include "headrace/local/session.pb.h"
 #include "headrace/local/table_store.h"
+#include "headrace/types/type_table.h"
 
 namespace headrace::local {
 
@@ -27,6 +28,8 @@ class ReadView {
   static arrow::Result<std::shared_ptr<const ReadView>> Make(std::shared_ptr<const StoredTable> table, const SessionState& session);
 
   const RowBatches& rows() const { return rows_; }
+  /// The selected columns as BigQuery has them.
+  const TableSchema& columns() const { return columns_; }
   /// What the service calls its estimates: rows and bytes of the selected columns before the restriction.
   int64_t scanned_rows() const { return table_->rows.rows; }
   int64_t scanned_bytes() const { return scanned_bytes_; }
@@ -38,14 +41,15 @@ class ReadView {
 
  private:
   std::shared_ptr<const StoredTable> table_;
+  TableSchema columns_;
   RowBatches rows_;
   std::vector<std::shared_ptr<arrow::BooleanArray>> kept_;  // one per batch of the table; empty = all rows
   int64_t scanned_bytes_ = 0;
   int64_t extra_bytes_ = 0;
 };
 
-/// The indices of the selected fields in the table's order, each once; all when none is selected.
-arrow::Result<std::vector<int>> SelectFields(const StoredTable& table, const std::vector<std::string>& selected);
+/// The form that a session asks for TIMESTAMP(12).
+TimestampPrecision PrecisionOf(const SessionState& session);
 
 class ReadViewCache {
  public:

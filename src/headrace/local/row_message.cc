@@ -75,6 +75,40 @@ arrow::Result<arrow::ipc::IpcWriteOptions> WriteOptions(int compression) {
   return options;
 }
 
+arrow::Result<Pieces> ArrowRows(const arrow::RecordBatch& rows, int compression) {
+  ARROW_ASSIGN_OR_RAISE(auto options, WriteOptions(compression));
+  arrow::ipc::IpcPayload payload;
+  ARROW_RETURN_NOT_OK(arrow::ipc::GetRecordBatchPayload(rows, options, &payload));
+  PieceStream stream;
+  int32_t metadata_length = 0;
+  ARROW_RETURN_NOT_OK(arrow::ipc::WriteIpcPayload(payload, options, &stream, &metadata_length));
+  return stream.Finish();
+}
+
+arrow::Result<Pieces> AvroRows(const arrow::RecordBatch& rows, avro::Encoder* encoder) {
+  std::string bytes;
+  ARROW_RETURN_NOT_OK(encoder->Append(rows, 0, rows.num_rows(), &bytes));
+  return Pieces{arrow::Buffer::FromString(std::move(bytes))};
+}
+
+int64_t SizeOf(const Pieces& pieces) {
+  int64_t size = 0;
+  for (const auto& piece : pieces) size += piece->size();
+  return size;
+}
+
+// What uncompressed_byte_size says: the size before, or -1 when the rows stay as they are because that is shorter.
+arrow::Result<int64_t> CompressLz4(Pieces* rows) {
+  ARROW_ASSIGN_OR_RAISE(auto whole, arrow::ConcatenateBuffers(*rows));
+  ARROW_ASSIGN_OR_RAISE(auto codec, arrow::util::Codec::Create(arrow::Compression::LZ4));
+  ARROW_ASSIGN_OR_RAISE(auto packed, arrow::AllocateResizableBuffer(codec->MaxCompressedLen(whole->size(), whole->data())));
+  ARROW_ASSIGN_OR_RAISE(int64_t size, codec->Compress(whole->size(), whole->data(), packed->size(), packed->mutable_data()));
+  if (size >= whole->size()) return -1;
+  ARROW_RETURN_NOT_OK(packed->Resize(size));
+  *rows = {std::shared_ptr<arrow::Buffer>(std::move(packed))};
+  return whole->size();
+}
+
 }  // namespace
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end,
@@ -91,36 +125,47 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatc
   }
 }
 
-arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, int compression, const ResponseFields& fields) {
-  ARROW_ASSIGN_OR_RAISE(auto options, WriteOptions(compression));
-  arrow::ipc::IpcPayload payload;
-  ARROW_RETURN_NOT_OK(arrow::ipc::GetRecordBatchPayload(rows, options, &payload));
-  PieceStream stream;
-  int32_t metadata_length = 0;
-  ARROW_RETURN_NOT_OK(arrow::ipc::WriteIpcPayload(payload, options, &stream, &metadata_length));
-  ARROW_ASSIGN_OR_RAISE(int64_t batch_bytes, stream.Tell());
-
+arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, const RowEncoding& encoding, const ResponseFields& fields) {
+  bool avro = encoding.avro != nullptr;
+  Pieces packed;
+  if (avro) {
+    ARROW_ASSIGN_OR_RAISE(packed, AvroRows(rows, encoding.avro));
+  } else {
+    ARROW_ASSIGN_OR_RAISE(packed, ArrowRows(rows, encoding.buffer_compression));
+  }
   storage::ReadRowsResponse response;
   response.set_row_count(rows.num_rows());
   auto* progress = response.mutable_stats()->mutable_progress();
   progress->set_at_response_start(fields.progress_at_start);
   progress->set_at_response_end(fields.progress_at_end);
   response.mutable_throttle_state()->set_throttle_percent(fields.throttle_percent);
-  if (!fields.serialized_schema.empty()) response.mutable_arrow_schema()->set_serialized_schema(fields.serialized_schema);
+  if (!fields.schema.empty() && avro) response.mutable_avro_schema()->set_schema(fields.schema);
+  if (!fields.schema.empty() && !avro) response.mutable_arrow_schema()->set_serialized_schema(fields.schema);
+  if (encoding.lz4) {
+    ARROW_ASSIGN_OR_RAISE(int64_t uncompressed, CompressLz4(&packed));
+    response.set_uncompressed_byte_size(uncompressed);
+  }
 
-  // The record batch goes behind the other fields by hand: protobuf would copy it twice.
+  // The rows go behind the other fields by hand: protobuf would copy them twice.
+  constexpr int kArrow = storage::ReadRowsResponse::kArrowRecordBatchFieldNumber;
+  constexpr int kAvro = storage::ReadRowsResponse::kAvroRowsFieldNumber;
+  // The fields inside have the same numbers in both messages.
+  static_assert(int{storage::ArrowRecordBatch::kSerializedRecordBatchFieldNumber} ==
+                int{storage::AvroRows::kSerializedBinaryRowsFieldNumber});
+  static_assert(int{storage::ArrowRecordBatch::kRowCountFieldNumber} == int{storage::AvroRows::kRowCountFieldNumber});
+  auto bytes = static_cast<uint64_t>(SizeOf(packed));
   std::string tail(1, Tag(storage::ArrowRecordBatch::kRowCountFieldNumber, kVarint));
   AppendVarint(static_cast<uint64_t>(rows.num_rows()), &tail);
   std::string inner(1, Tag(storage::ArrowRecordBatch::kSerializedRecordBatchFieldNumber, kLengthDelimited));
-  AppendVarint(static_cast<uint64_t>(batch_bytes), &inner);
+  AppendVarint(bytes, &inner);
   std::string head = response.SerializeAsString();
-  head.push_back(Tag(storage::ReadRowsResponse::kArrowRecordBatchFieldNumber, kLengthDelimited));
-  AppendVarint(inner.size() + static_cast<uint64_t>(batch_bytes) + tail.size(), &head);
+  head.push_back(Tag(avro ? kAvro : kArrow, kLengthDelimited));
+  AppendVarint(inner.size() + bytes + tail.size(), &head);
   head += inner;
 
   Pieces pieces;
   pieces.push_back(arrow::Buffer::FromString(std::move(head)));
-  for (auto& piece : stream.Finish()) pieces.push_back(std::move(piece));
+  for (auto& piece : packed) pieces.push_back(std::move(piece));
   pieces.push_back(arrow::Buffer::FromString(std::move(tail)));
   return pieces;
 }

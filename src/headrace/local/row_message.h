@@ -9,7 +9,8 @@
 
 #include <arrow/buffer.h>
 
-#include "headrace/local/table_store.h"
+#include "headrace/avro/encoder.h"
+#include "headrace/local/row_batches.h"
 
 namespace headrace::local {
 
@@ -29,12 +30,19 @@ struct ResponseFields {
   double progress_at_start = 0;
   double progress_at_end = 0;
   int throttle_percent = 0;
-  std::string serialized_schema{};  // empty = none
+  std::string schema{};  // IPC or JSON; empty = none
 };
 
-/// `compression` is an ArrowSerializationOptions.CompressionCodec. The record batch is one bare IPC message, as the service frames it (case
+/// What the rows are in and how they are packed.
+struct RowEncoding {
+  int buffer_compression = 0;     // ArrowSerializationOptions.CompressionCodec
+  bool lz4 = false;               // the whole response: one raw LZ4 block
+  avro::Encoder* avro = nullptr;  // null = Arrow
+};
+
+/// An Arrow record batch is one bare IPC message, as the service frames it (case
 /// U48).
-arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, int compression, const ResponseFields& fields);
+arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, const RowEncoding& encoding, const ResponseFields& fields);
 
 /// One bare IPC message.
 arrow::Result<std::string> SerializeSchema(const arrow::Schema& schema);

@@ -51,6 +51,9 @@ struct ServiceOptions {
   int64_t throttle_bytes_per_second = 0;
   /// Streams of a session over a table without rows: 0 or 1. The real service may give either.
   int empty_table_streams = 0;
+  /// A session has as many streams as its max_stream_count says, one a row at most. Otherwise as the real service: one for each 250 MB,
+  /// so that a small table has one whatever is asked for.
+  bool streams_as_asked = false;
   /// Chooses the rows of sample_percentage.
   uint64_t seed = 0;
   /// A JSON file of fault rules, see docs/local-service.md; more can be posted to /headrace/faults.

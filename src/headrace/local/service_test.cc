@@ -72,6 +72,7 @@ class ServiceTest : public ::testing::Test {
     options.views = {"p.d.v"};
     options.clock = &clock_;
     options.message_rows = 4;
+    options.streams_as_asked = true;
     return options;
   }
   void Connect() {
@@ -226,6 +227,32 @@ TEST_F(ServiceTest, StreamsAreConsecutivePartsOfTheTable) {
   EXPECT_EQ(Session(request).streams_size(), 4);
 }
 
+// Facts R4, R5, R11: without streams_as_asked a small table has one stream, whatever is asked for.
+TEST_F(ServiceTest, ASmallTableHasOneStream) {
+  auto options = Options(20);
+  options.streams_as_asked = false;
+  Start(options);
+  for (int most : {0, 1, 8}) EXPECT_EQ(Session(Request(most)).streams_size(), 1) << most;
+  auto request = Request(0);
+  request.set_preferred_min_stream_count(4);
+  EXPECT_EQ(Session(request).streams_size(), 1);
+}
+
+// The same shape and other values: the session must not go on with them.
+TEST_F(ServiceTest, OtherValuesOfTheSameShapeAreNoticed) {
+  Start(Options(20));
+  std::string stream = Session(Request()).streams(0).name();
+  auto options = Options(20);
+  auto rows = Numbers(21)->Slice(1);
+  options.tables = {{"p.d.t", rows}};
+  options.grpc_port = std::stoi(bound_.grpc.substr(bound_.grpc.find(':') + 1));
+  service_->Shutdown();
+  Start(options);
+  Outcome other = Read(stream);
+  EXPECT_EQ(other.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(other.status.error_message(), HasSubstr("loaded again with other content"));
+}
+
 TEST_F(ServiceTest, EmptyTable) {
   for (int streams : {0, 1}) {
     auto options = Options(0);
@@ -349,14 +376,22 @@ TEST_F(ServiceTest, WrongRequestsInTheServicesWords) {
        StatusCode::INVALID_ARGUMENT, "preferred_min_stream_count 5"},
       {"negative", [](R* r) { r->set_max_stream_count(-1); }, StatusCode::INVALID_ARGUMENT, "must not be negative"},
       {"no format", [=](R* r) { session(r)->clear_data_format(); }, StatusCode::INVALID_ARGUMENT, "data_format"},
-      {"Avro", [=](R* r) { session(r)->set_data_format(storage::AVRO); }, StatusCode::UNIMPLEMENTED, "AVRO"},
+      {"Arrow options of Avro",
+       [=](R* r) {
+         session(r)->set_data_format(storage::AVRO);
+         read(r)->mutable_arrow_serialization_options();
+       },
+       StatusCode::INVALID_ARGUMENT, "ARROW"},
       {"Avro options", [=](R* r) { read(r)->mutable_avro_serialization_options(); }, StatusCode::INVALID_ARGUMENT, "AVRO"},
       {"whole response",
-       [=](R* r) { read(r)->set_response_compression_codec(storage::ReadSession::TableReadOptions::RESPONSE_COMPRESSION_CODEC_LZ4); },
-       StatusCode::UNIMPLEMENTED, "whole responses"},
+       [=](R* r) {
+         read(r)->set_response_compression_codec(storage::ReadSession::TableReadOptions::RESPONSE_COMPRESSION_CODEC_LZ4);
+         read(r)->mutable_arrow_serialization_options()->set_buffer_compression(storage::ArrowSerializationOptions::ZSTD);
+       },
+       StatusCode::INVALID_ARGUMENT, "cannot be set both"},
       {"field", [=](R* r) { read(r)->add_selected_fields("nope"); }, StatusCode::INVALID_ARGUMENT,
        "The following selected fields do not exist in the table schema: nope"},
-      {"nested", [=](R* r) { read(r)->add_selected_fields("name.x"); }, StatusCode::UNIMPLEMENTED, "single fields of a STRUCT"},
+      {"nested", [=](R* r) { read(r)->add_selected_fields("name.x"); }, StatusCode::INVALID_ARGUMENT, "table schema: name.x"},
       {"restriction", [=](R* r) { read(r)->set_row_restriction("id = "); }, StatusCode::INVALID_ARGUMENT, "at [1:6]"},
       {"function", [=](R* r) { read(r)->set_row_restriction("ABS(id) = 1"); }, StatusCode::UNIMPLEMENTED, "the function ABS"},
       {"sample", [=](R* r) { read(r)->set_sample_percentage(101); }, StatusCode::INVALID_ARGUMENT, "sample_percentage"},
