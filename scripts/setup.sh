@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a Debian 12 machine ready to build, test and demonstrate Headrace. As root, or as a user who may use sudo. Only what is missing is
-# installed, so a second run takes a moment. What it makes lies in build/: build/venv (Python packages), build/deps (API definitions) and
-# build/peers (an emulator of BigQuery, 0.7 GB, whose tables the tests read).
+# installed, so a second run takes a moment. What it makes lies in build/: build/venv (Python packages), build/deps (API definitions, golden
+# files) and build/peers (an emulator of BigQuery, 0.7 GB, whose tables the tests read).
 # The package clients' own settings (proxies, mirrors, certificates) are respected.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -89,14 +89,28 @@ fetch_google_protos() {
   rm -rf "$work"
 }
 
+fetch_golden_files() {
+  say "fetching the golden files: the source archive of fastavro"
+  local work=build/deps/fetch
+  rm -rf "$work" && mkdir -p "$work"
+  build/venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --no-binary :all: --no-build-isolation \
+    --dest "$work" -r scripts/requirements-golden.txt
+  tar -xzf "$work"/fastavro-*.tar.gz -C "$work"
+  rm -rf build/deps/avro-files
+  mv "$work"/fastavro-*/tests/avro-files build/deps/avro-files
+  rm -rf "$work"
+}
+
 . /etc/os-release
 [ "${ID:-}" = debian ] && [ "${VERSION_ID:-}" = 12 ] || say "made for Debian 12, this is ${PRETTY_NAME:-another system}: package names may differ"
 mkdir -p build/deps
 install_packages
 [ -x build/venv/bin/python ] || { rm -f build/deps/.python; make_venv; }
-once python "$(cat scripts/requirements*.txt)" install_python_packages
+once python "$(cat scripts/requirements{-demo,-test,}.txt)" install_python_packages
 [ -d "build/deps/$google_protos" ] || rm -f build/deps/.google-protos
 once google-protos "$google_protos_sha256" fetch_google_protos
+[ -d build/deps/avro-files ] || rm -f build/deps/.golden
+once golden "$(cat scripts/requirements-golden.txt)" fetch_golden_files
 # The emulator of the short run; the others are installed by `scripts/test.sh --all peers`.
 tests/peers/install.sh bqemulator
 say "ready"

@@ -39,7 +39,7 @@ class NullCodec final : public BlockCodec {
 // deflate and zstandard do not say (or need not) how long they are when plain, so they are decompressed piece by piece.
 class StreamCodec final : public BlockCodec {
  public:
-  explicit StreamCodec(std::unique_ptr<arrow::util::Codec> codec) : codec_(std::move(codec)) {}
+  StreamCodec(std::unique_ptr<arrow::util::Codec> codec, bool several) : codec_(std::move(codec)), several_(several) {}
 
   arrow::Status Compress(std::string_view plain, std::string* packed) override {
     const auto size = static_cast<int64_t>(plain.size());
@@ -62,8 +62,10 @@ class StreamCodec final : public BlockCodec {
       read += static_cast<size_t>(result->bytes_read);
       written += static_cast<size_t>(result->bytes_written);
       if (stream->IsFinished()) {
-        if (read == packed.size()) break;
-        ARROW_RETURN_NOT_OK(stream->Reset());  // zstandard allows several frames one after the other
+        // zstandard allows several frames one after the other. What follows a deflate stream is ignored: fastavro leaves three bytes of a
+        // checksum there.
+        if (!several_ || read == packed.size()) break;
+        ARROW_RETURN_NOT_OK(stream->Reset());
         continue;
       }
       if (written == plain->size()) {
@@ -79,6 +81,7 @@ class StreamCodec final : public BlockCodec {
 
  private:
   std::unique_ptr<arrow::util::Codec> codec_;
+  bool several_;
 };
 
 // Snappy's own format, then the CRC-32 of the plain bytes, most significant byte first.
@@ -153,11 +156,11 @@ arrow::Result<std::unique_ptr<BlockCodec>> BlockCodec::Make(BlockCompression com
       options.gzip_format = arrow::util::GZipFormat::DEFLATE;
       options.compression_level = chosen;
       ARROW_ASSIGN_OR_RAISE(auto codec, arrow::util::Codec::Create(arrow::Compression::GZIP, options));
-      return std::make_unique<StreamCodec>(std::move(codec));
+      return std::make_unique<StreamCodec>(std::move(codec), false);
     }
     case BlockCompression::kZstandard: {
       ARROW_ASSIGN_OR_RAISE(auto codec, arrow::util::Codec::Create(arrow::Compression::ZSTD, chosen));
-      return std::make_unique<StreamCodec>(std::move(codec));
+      return std::make_unique<StreamCodec>(std::move(codec), true);
     }
     case BlockCompression::kSnappy:
       if (level != 0) return InvalidOption("compression_level", "snappy has no levels");
