@@ -1,4 +1,5 @@
-// Responses of ReadRows: cut into pieces as a network would, taken apart, decoded, checked, and every value looked at.
+// Responses of ReadRows in Arrow: cut into pieces as a network would, taken apart, decompressed, decoded, checked, made canonical, and
+// every value looked at.
 #include <algorithm>
 #include <memory>
 
@@ -10,7 +11,9 @@
 
 #include "fuzz/fuzz_target.h"
 #include "google/cloud/bigquery/storage/v1/storage.pb.h"
+#include "headrace/bigquery/read/internal/canonical_rows.h"
 #include "headrace/bigquery/read/internal/decoder.h"
+#include "headrace/bigquery/read/internal/response_lz4.h"
 #include "headrace/bigquery/read/internal/wire.h"
 
 namespace headrace::fuzz {
@@ -34,7 +37,7 @@ std::shared_ptr<arrow::RecordBatch> Rows() {
   return builder->Flush().ValueOrDie();
 }
 
-std::string Response(arrow::Compression::type compression, bool whole_stream) {
+std::string Response(arrow::Compression::type compression, bool whole_stream, bool lz4_block = false) {
   auto rows = Rows();
   google::cloud::bigquery::storage::v1::ReadRowsResponse response;
   response.set_row_count(rows->num_rows());
@@ -47,7 +50,17 @@ std::string Response(arrow::Compression::type compression, bool whole_stream) {
   auto schema = arrow::ipc::SerializeSchema(*rows->schema()).ValueOrDie();
   response.mutable_arrow_schema()->set_serialized_schema(schema->ToString());
   // The service sends the messages that follow the schema; some emulators the whole stream.
-  response.mutable_arrow_record_batch()->set_serialized_record_batch(stream->ToString().substr(whole_stream ? 0 : schema->size()));
+  std::string bytes = stream->ToString().substr(whole_stream ? 0 : schema->size());
+  if (lz4_block) {
+    response.set_uncompressed_byte_size(static_cast<int64_t>(bytes.size()));
+    auto codec = arrow::util::Codec::Create(arrow::Compression::LZ4).ValueOrDie();
+    const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+    std::string block(static_cast<size_t>(codec->MaxCompressedLen(static_cast<int64_t>(bytes.size()), data)), '\0');
+    auto size = codec->Compress(static_cast<int64_t>(bytes.size()), data, static_cast<int64_t>(block.size()),
+                                reinterpret_cast<uint8_t*>(block.data()));
+    bytes = block.substr(0, static_cast<size_t>(size.ValueOrDie()));
+  }
+  response.mutable_arrow_record_batch()->set_serialized_record_batch(bytes);
   return response.SerializeAsString();
 }
 
@@ -68,14 +81,26 @@ void FuzzOne(std::string_view bytes) {
 
   auto response = bigquery::ParseReadRowsResponse(message, bigquery::ArrowDecoder::Pool());
   if (!response.ok()) return;
-  auto decoder = bigquery::ArrowDecoder::Make(TableSchema(), {});
-  if (!decoder.ok()) __builtin_trap();
-  if (!response->schema.empty() && !(*decoder)->SetWireSchema(response->schema).ok()) return;
   if (response->rows == nullptr) return;
-  auto rows = (*decoder)->Decode(response->rows);
-  if (!rows.ok() || *rows == nullptr || !bigquery::ValidateUntrusted(**rows).ok()) return;
-  // What passed the check can be followed everywhere.
-  if (!(*rows)->Equals(**rows) || (*rows)->ToString().empty()) __builtin_trap();
+  auto serialized = response->rows;
+  if (response->uncompressed_bytes > 0) {
+    auto whole = bigquery::DecompressResponse(*serialized, response->uncompressed_bytes, bigquery::ArrowDecoder::Pool());
+    if (!whole.ok()) return;
+    serialized = *whole;
+  }
+  // As a job of version 1 reads them, and in canonical types.
+  static const auto wire = arrow::ipc::SerializeSchema(*TableSchema()).ValueOrDie()->ToString();
+  static const auto canonical = bigquery::CanonicalSchema(*TableSchema()).ValueOrDie();
+  for (bool as_sent : {true, false}) {
+    auto decoder = as_sent ? bigquery::ArrowDecoder::Make(TableSchema(), {}) : bigquery::ArrowDecoder::Make(canonical, {}, wire);
+    if (!decoder.ok()) __builtin_trap();
+    if (!response->schema.empty() && !(*decoder)->SetWireSchema(response->schema).ok()) return;
+    auto rows = (*decoder)->Decode(serialized);
+    if (!rows.ok()) continue;
+    if (!as_sent && !(*rows)->ValidateFull().ok()) __builtin_trap();
+    // What passed the check can be followed everywhere.
+    if (!bigquery::ValidateUntrusted(**rows).ok() || !(*rows)->Equals(**rows) || (*rows)->ToString().empty()) __builtin_trap();
+  }
 }
 
 std::vector<std::string> Seeds() {
@@ -84,6 +109,7 @@ std::vector<std::string> Seeds() {
     seeds.push_back('\0' + Response(compression, false));
     seeds.push_back('\x07' + Response(compression, true));
   }
+  seeds.push_back('\0' + Response(arrow::Compression::UNCOMPRESSED, false, true));
   return seeds;
 }
 

@@ -11,6 +11,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/error.h"
 #include "headrace/bigquery/table_name.h"
+#include "headrace/types/type_table.h"
 
 namespace headrace::bigquery {
 
@@ -30,9 +31,6 @@ enum class ResponseCompression { kNone, kLz4 };
 /// "none" or "lz4".
 arrow::Result<ResponseCompression> ParseResponseCompression(std::string_view text);
 
-/// What a TIMESTAMP with picoseconds is read as: a timestamp of microseconds or nanoseconds (the service cuts the rest off), or text with
-/// all twelve digits. Other TIMESTAMP columns have microseconds whatever is asked.
-enum class TimestampPrecision { kMicros, kNanos, kPicos };
 /// "micros", "nanos" or "picos".
 arrow::Result<TimestampPrecision> ParseTimestampPrecision(std::string_view text);
 
@@ -49,6 +47,7 @@ struct SourceOptions {
   SourceFormat source_format = SourceFormat::kArrow;  // the other is tried when the service refuses to write this table's rows so
   Compression compression = Compression::kNone;       // of Arrow's buffers; not together with the next
   ResponseCompression response_compression = ResponseCompression::kNone;
+  // Of a TIMESTAMP(12) only: a timestamp of microseconds or nanoseconds (the service cuts the rest off), or text with all twelve digits.
   TimestampPrecision timestamp_precision = TimestampPrecision::kPicos;
   int32_t max_stream_count = 0;            // a cap
   int32_t preferred_min_stream_count = 0;  // a hint, at most max_stream_count when both are set

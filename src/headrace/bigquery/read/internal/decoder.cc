@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "headrace/bigquery/read/internal/columns.h"
+#include "headrace/bigquery/read/internal/schema_drift.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -158,22 +159,35 @@ arrow::MemoryPool* ArrowDecoder::Pool() {
 }
 
 arrow::Result<std::unique_ptr<ArrowDecoder>> ArrowDecoder::Make(std::shared_ptr<arrow::Schema> result,
-                                                                const std::vector<uint32_t>& result_columns, int64_t most_decoded_bytes) {
+                                                                const std::vector<uint32_t>& result_columns, std::string_view wire_schema,
+                                                                int64_t most_decoded_bytes) {
   std::unique_ptr<ArrowDecoder> decoder(new ArrowDecoder);
   decoder->most_decoded_bytes_ = most_decoded_bytes;
   decoder->result_ = std::move(result);
-  if (result_columns.empty()) {
-    decoder->wire_ = decoder->result_;
-  } else {
+  std::shared_ptr<arrow::Schema> in_wire_order = decoder->result_;
+  if (!result_columns.empty()) {
     if (result_columns.size() != static_cast<size_t>(decoder->result_->num_fields())) {
       return MakeError({.code = Code::kDataLoss, .reason = "CORRUPT_STATE"}, "the persisted order of columns does not fit the schema");
     }
     ARROW_ASSIGN_OR_RAISE(const auto wire_columns, InvertColumns(result_columns));
-    ARROW_ASSIGN_OR_RAISE(decoder->wire_, SelectFields(decoder->result_, result_columns));
+    ARROW_ASSIGN_OR_RAISE(in_wire_order, SelectFields(decoder->result_, result_columns));
     if (!IsIdentity(wire_columns)) decoder->wire_columns_.assign(wire_columns.begin(), wire_columns.end());
   }
-  ARROW_ASSIGN_OR_RAISE(const auto bytes, arrow::ipc::SerializeSchema(*decoder->wire_));
-  ARROW_RETURN_NOT_OK(decoder->Restart(std::string_view(*bytes)));
+  if (wire_schema.empty()) {
+    decoder->wire_ = in_wire_order;
+    ARROW_ASSIGN_OR_RAISE(const auto bytes, arrow::ipc::SerializeSchema(*decoder->wire_));
+    ARROW_RETURN_NOT_OK(decoder->Restart(std::string_view(*bytes)));
+    return decoder;
+  }
+  ARROW_ASSIGN_OR_RAISE(decoder->wire_, ReadSchemaBytes(wire_schema));
+  ARROW_ASSIGN_OR_RAISE(auto canonical, CanonicalSchema(*decoder->wire_));
+  if (!canonical->Equals(*in_wire_order)) {
+    return MakeError(
+        {.code = Code::kDataLoss, .reason = "CORRUPT_STATE"},
+        fmt::format("the persisted schema of the session ({}) is not the job's ({})", canonical->ToString(), in_wire_order->ToString()));
+  }
+  decoder->canonical_.emplace(decoder->wire_, std::move(in_wire_order));
+  ARROW_RETURN_NOT_OK(decoder->Restart(wire_schema));
   return decoder;
 }
 
@@ -190,11 +204,16 @@ arrow::Status ArrowDecoder::Restart(std::string_view schema_bytes) {
   return status.ok() ? status : BadRows(status.message());
 }
 
+arrow::Status ArrowDecoder::CheckWireSchema(const arrow::Schema& schema) const {
+  ARROW_RETURN_NOT_OK(CheckSameColumns(*wire_, schema));
+  // Columns that go out as they come have exactly the types of the result.
+  if (canonical_.has_value() || schema.Equals(*wire_, /*check_metadata=*/false)) return arrow::Status::OK();
+  return BadRows(fmt::format("their schema is not the session's. Session: {} Response: {}", wire_->ToString(), schema.ToString()));
+}
+
 arrow::Status ArrowDecoder::SetWireSchema(std::string_view bytes) {
   ARROW_ASSIGN_OR_RAISE(const auto schema, ReadSchemaBytes(bytes));
-  if (!schema->Equals(*wire_, /*check_metadata=*/false)) {
-    return BadRows(fmt::format("their schema is not the session's. Session: {} Response: {}", wire_->ToString(), schema->ToString()));
-  }
+  ARROW_RETURN_NOT_OK(CheckWireSchema(*schema));
   return Restart(bytes);
 }
 
@@ -215,8 +234,7 @@ arrow::Status ArrowDecoder::DecodeInto(const std::shared_ptr<arrow::Buffer>& byt
   saw_full_stream_ = true;
   ARROW_ASSIGN_OR_RAISE(const auto reader,
                         arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<arrow::io::BufferReader>(bytes), ReadOptions()));
-  if (!reader->schema()->Equals(*wire_, /*check_metadata=*/false))
-    return arrow::Status::Invalid("the schema of its IPC stream is not the session's");
+  ARROW_RETURN_NOT_OK(CheckWireSchema(*reader->schema()));
   ARROW_ASSIGN_OR_RAISE(*batches, reader->ToRecordBatches());
   return arrow::Status::OK();
 }
@@ -224,13 +242,18 @@ arrow::Status ArrowDecoder::DecodeInto(const std::shared_ptr<arrow::Buffer>& byt
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const std::shared_ptr<arrow::Buffer>& bytes) {
   const Allowance limit(most_decoded_bytes_);
   arrow::RecordBatchVector batches;
-  if (const auto status = DecodeInto(bytes, &batches); !status.ok()) return BadRows(status.message());
+  if (const auto status = DecodeInto(bytes, &batches); !status.ok()) {
+    return GetErrorInfo(status) != nullptr ? status : BadRows(status.message());
+  }
   for (const auto& batch : batches) ARROW_RETURN_NOT_OK(ValidateUntrusted(*batch));
   if (batches.empty()) return BadRows("they hold no record batch");
   std::shared_ptr<arrow::RecordBatch> rows = batches.front();
   if (batches.size() > 1) {
-    ARROW_ASSIGN_OR_RAISE(const auto table, arrow::Table::FromRecordBatches(wire_, batches));
+    ARROW_ASSIGN_OR_RAISE(const auto table, arrow::Table::FromRecordBatches(rows->schema(), batches));
     ARROW_ASSIGN_OR_RAISE(rows, table->CombineChunksToBatch(Pool()));
+  }
+  if (canonical_.has_value()) {
+    ARROW_ASSIGN_OR_RAISE(rows, canonical_->Convert(*rows));
   }
   std::vector<std::shared_ptr<arrow::Array>> columns;
   columns.reserve(static_cast<size_t>(result_->num_fields()));
@@ -240,8 +263,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const st
   return arrow::RecordBatch::Make(result_, rows->num_rows(), std::move(columns));
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count,
-                                                                            int64_t /*first_row*/) {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes,
+                                                                            int64_t row_count) {
   ARROW_ASSIGN_OR_RAISE(auto rows, Decode(bytes));
   if (rows->num_rows() != row_count) return BadRows(fmt::format("the response names {} rows but holds {}", row_count, rows->num_rows()));
   return rows;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <arrow/record_batch.h>
 
 #include "headrace/base/error.h"
+#include "headrace/bigquery/read/internal/canonical_rows.h"
 #include "headrace/bigquery/read/internal/row_decoder.h"
 
 namespace headrace::bigquery {
@@ -23,15 +25,16 @@ class ArrowDecoder final : public RowDecoder {
   static constexpr int64_t kMostDecodedBytes = int64_t{2} << 30;
 
   /// `result` is the schema handed out; `result_columns` says for each column of the wire its place in `result` (empty = the same order).
+  /// `wire_schema` is the session's, IPC bytes: its columns become the canonical ones. Without it they go out as they come, in the types of
+  /// `result` (a state of version 1).
   static arrow::Result<std::unique_ptr<ArrowDecoder>> Make(std::shared_ptr<arrow::Schema> result,
-                                                           const std::vector<uint32_t>& result_columns,
+                                                           const std::vector<uint32_t>& result_columns, std::string_view wire_schema = {},
                                                            int64_t most_decoded_bytes = kMostDecodedBytes);
 
   arrow::Status SetWireSchema(std::string_view bytes) override;
   /// The rows in `bytes`: one bare IPC message normally, dictionary batches before it, or a whole IPC stream (some emulators, fact U48).
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(const std::shared_ptr<arrow::Buffer>& bytes);
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count,
-                                                                int64_t first_row) override;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count) override;
   bool saw_full_stream() const override { return saw_full_stream_; }
 
   /// Allocates for decoding; refuses a single buffer above 2 GiB, which no response holds and a forged length may claim, and inside Decode
@@ -42,10 +45,12 @@ class ArrowDecoder final : public RowDecoder {
   class Listener;
   ArrowDecoder() = default;
   arrow::Status Restart(std::string_view schema_bytes);
+  arrow::Status CheckWireSchema(const arrow::Schema& schema) const;
   arrow::Status DecodeInto(const std::shared_ptr<arrow::Buffer>& bytes, arrow::RecordBatchVector* batches);
 
   std::shared_ptr<arrow::Schema> result_;
   std::shared_ptr<arrow::Schema> wire_;
+  std::optional<CanonicalRows> canonical_;
   std::vector<int> wire_columns_;  // for each column of the result: its place on the wire; empty = the same
   std::shared_ptr<Listener> listener_;
   std::unique_ptr<arrow::ipc::StreamDecoder> decoder_;

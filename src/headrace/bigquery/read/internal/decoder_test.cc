@@ -151,11 +151,11 @@ TEST(ArrowDecoder, AllBuffersOfAResponseTogetherAreBounded) {
     options.codec = *arrow::util::Codec::Create(codec);
     const auto bytes = *arrow::ipc::SerializeRecordBatch(*rows, options);
     ASSERT_LT(bytes->size(), kColumnBytes / 8);
-    auto small = *ArrowDecoder::Make(rows->schema(), {}, kColumns * kColumnBytes / 2);
+    auto small = *ArrowDecoder::Make(rows->schema(), {}, {}, kColumns * kColumnBytes / 2);
     const auto refused = small->Decode(bytes);
     EXPECT_THAT(refused.status().message(), HasSubstr("more bytes of rows"));
     // What was spent on one response is no debt of the next, nor of another decoder on this thread.
-    auto large = *ArrowDecoder::Make(rows->schema(), {}, kColumns * kColumnBytes + 4096);
+    auto large = *ArrowDecoder::Make(rows->schema(), {}, {}, kColumns * kColumnBytes + 4096);
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(large->Decode(bytes).ok());
   }
 }

@@ -9,6 +9,7 @@
 
 #include "headrace/bigquery/read/internal/columns.h"
 #include "headrace/bigquery/read/internal/field_selection.h"
+#include "headrace/bigquery/read/internal/session_schema.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -33,7 +34,8 @@ arrow::Result<std::unique_ptr<StreamEnumerator>> StreamEnumerator::Make(PoolMake
 }
 
 arrow::Status StreamEnumerator::SetSchema() {
-  ARROW_ASSIGN_OR_RAISE(const auto wire, ReadSchemaBytes(state_.schema));
+  ARROW_ASSIGN_OR_RAISE(const auto wire,
+                        state_.schema_as_sent ? ReadSchemaBytes(state_.schema) : SessionSchema(state_.format, state_.schema));
   ARROW_RETURN_NOT_OK(InvertColumns(state_.wire_columns).status());
   ARROW_ASSIGN_OR_RAISE(schema_, SelectFields(wire, state_.wire_columns));
   return arrow::Status::OK();
@@ -79,14 +81,13 @@ arrow::Status StreamEnumerator::CheckStreams(const Session& session) const {
 }
 
 arrow::Status StreamEnumerator::Plan(const Session& session) {
-  ARROW_ASSIGN_OR_RAISE(const auto wire, ReadSchemaBytes(session.schema));
+  ARROW_ASSIGN_OR_RAISE(const auto wire, SessionSchema(session.format, session.schema));
   ARROW_ASSIGN_OR_RAISE(const auto selection, FieldSelection::Parse(options_->selected_fields));
   ARROW_ASSIGN_OR_RAISE(state_.wire_columns, selection.Columns(*wire));
   state_.session = session.name;
   state_.session_created_ms = session.created_ms;
   state_.session_expires_ms = session.expires_ms;
   state_.schema = session.schema;
-  state_.schema_as_sent = true;
   state_.format = session.format;
   state_.response_compression = options_->response_compression;
   state_.estimated_rows = session.estimated_rows;
@@ -114,18 +115,37 @@ arrow::Status StreamEnumerator::Plan(const Session& session) {
 arrow::Result<NextSplit> StreamEnumerator::Next() {
   if (!state_.planned) return NextSplit{.kind = NextSplit::Kind::kNoneNow};
   if (state_.queue.empty()) return NextSplit{.kind = NextSplit::Kind::kNoneEver};
-  NextSplit next{.kind = NextSplit::Kind::kSplit, .split = std::move(state_.queue.front())};
+  NextSplit next{.kind = NextSplit::Kind::kSplit, .split = state_.queue.front()};
+  ARROW_ASSIGN_OR_RAISE(next.split.descriptor, WithSchema(next.split.descriptor));
   state_.queue.pop_front();
   return next;
 }
 
+arrow::Result<std::string> StreamEnumerator::WithSchema(const std::string& descriptor) const {
+  if (state_.schema_as_sent) return descriptor;
+  ARROW_ASSIGN_OR_RAISE(StreamState stream, ParseStreamState(descriptor));
+  stream.wire_schema = state_.schema;
+  return SerializeStreamState(stream);
+}
+
+std::string StreamEnumerator::WithoutSchema(std::string descriptor) const {
+  auto stream = ParseStreamState(descriptor);
+  if (!stream.ok() || stream->wire_schema != state_.schema) return descriptor;
+  stream->wire_schema.clear();
+  return SerializeStreamState(*stream);
+}
+
 void StreamEnumerator::AddSplitsBack(std::vector<Split> splits) {
-  for (Split& split : splits) state_.queue.push_back(std::move(split));
+  for (Split& split : splits) {
+    split.descriptor = WithoutSchema(std::move(split.descriptor));
+    state_.queue.push_back(std::move(split));
+  }
 }
 
 std::map<std::string, std::string> StreamEnumerator::facts() const {
   if (!state_.planned) return {};
-  std::map<std::string, std::string> facts{{"table", table_.ToString()}, {"read_session", state_.session}};
+  std::map<std::string, std::string> facts{
+      {"table", table_.ToString()}, {"read_session", state_.session}, {"source_format", std::string(SourceFormatName(state_.format))}};
   if (state_.session_expires_ms > 0) facts.emplace("read_session_expires", FormatTime(state_.session_expires_ms));
   return facts;
 }

@@ -40,6 +40,9 @@ class StreamEnumerator final : public SplitEnumerator {
       : pool_(std::move(pool)), options_(std::move(options)), table_(std::move(table)), context_(context) {}
   /// The result's schema from the session's, with the order of columns in state_.
   arrow::Status SetSchema();
+  /// The descriptor of a split that is handed out; the queue's have no schema, which would be there once for each stream.
+  arrow::Result<std::string> WithSchema(const std::string& descriptor) const;
+  std::string WithoutSchema(std::string descriptor) const;
   arrow::Status Plan(const Session& session);
   /// Refuses streams that would double rows; warns when there are none although there should be.
   arrow::Status CheckStreams(const Session& session) const;

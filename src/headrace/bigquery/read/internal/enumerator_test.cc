@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <arrow/builder.h>
+#include <arrow/ipc/writer.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <google/cloud/bigquery/storage/v1/storage.pb.h>
@@ -131,6 +132,57 @@ TEST(StreamEnumerator, AStreamNamedTwiceIsRefused) {
   const auto status = bench.New()->Start();
   EXPECT_EQ(CodeOf(status), Code::kInternal);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("streams/0"), HasSubstr("twice")));
+}
+
+/// What of a plan of another release is restored here.
+std::string PlanOf(const std::shared_ptr<arrow::Schema>& schema, bool as_sent) {
+  return SerializePlanState({.planned = true,
+                             .session = "s",
+                             .schema = (*arrow::ipc::SerializeSchema(*schema))->ToString(),
+                             .wire_columns = {0},
+                             .queue = {{.id = "s/0", .descriptor = SerializeStreamState({.stream = "s/0"})}},
+                             .schema_as_sent = as_sent});
+}
+
+// The result has the canonical types whatever the wire's are; a job that began with the wire's own goes on with them.
+TEST(StreamEnumerator, CanonicalTypes) {
+  const auto wire = arrow::schema({arrow::field("c", arrow::dictionary(arrow::int8(), arrow::utf8()))});
+  ScriptedServer server(Streams(1, wire));
+  Bench bench(server);
+  auto enumerator = bench.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  EXPECT_TRUE(enumerator->schema()->Equals(*arrow::schema({arrow::field("c", arrow::utf8())})));
+  EXPECT_TRUE(bench.Restore(enumerator->Snapshot())->schema()->Equals(*enumerator->schema()));
+  EXPECT_TRUE(bench.Restore(PlanOf(wire, true))->schema()->Equals(*wire));
+  EXPECT_EQ(ParseStreamState(Take(bench.Restore(PlanOf(wire, true)).get())[0].descriptor)->wire_schema, "");
+}
+
+// A split that is handed out can be read by whoever knows the job's schema; the plan holds the session's schema once.
+TEST(StreamEnumerator, SplitsCarryTheSessionsSchemaOnlyWhileTheyAreOut) {
+  ScriptedServer server(Streams(3));
+  Bench bench(server);
+  auto enumerator = bench.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  const std::string schema = (*arrow::ipc::SerializeSchema(*WireSchema()))->ToString();
+  const std::string before = enumerator->Snapshot();
+  auto splits = Take(enumerator.get());
+  for (const Split& split : splits) EXPECT_EQ(ParseStreamState(split.descriptor)->wire_schema, schema);
+  enumerator->AddSplitsBack(splits);
+  EXPECT_EQ(enumerator->Snapshot(), before);
+  const PlanState plan = *ParsePlanState(before);
+  for (const Split& split : plan.queue) EXPECT_EQ(ParseStreamState(split.descriptor)->wire_schema, "");
+  EXPECT_EQ(Take(bench.Restore(before).get()), splits);
+}
+
+TEST(StreamEnumerator, SchemasThatBigQueryHasNotAreRefusedByColumn) {
+  for (const auto& wire : {arrow::schema({arrow::field("a", arrow::int64()), arrow::field("A", arrow::int64())}),
+                           arrow::schema({arrow::field("A", arrow::list(arrow::list(arrow::int64())))})}) {
+    ScriptedServer server(Streams(0, wire));
+    const auto status = Bench(server).New()->Start();
+    EXPECT_FALSE(status.ok());
+    ASSERT_NE(GetErrorInfo(status), nullptr);
+    EXPECT_EQ(GetErrorInfo(status)->column, "A");
+  }
 }
 
 // Spec 14: a restored plan is never made again, also with an empty queue; an unplanned one is.

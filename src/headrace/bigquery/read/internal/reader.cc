@@ -78,7 +78,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> StreamReader::Decode(Received
                      fmt::format("a response says that its {} bytes were {} before compression, which was not asked for", size,
                                  message.uncompressed_bytes));
   }
-  return decoder_->DecodeRows(bytes, message.row_count, delivered_);
+  return decoder_->DecodeRows(bytes, message.row_count);
 }
 
 arrow::Result<bool> StreamReader::Load() {
@@ -114,7 +114,12 @@ arrow::Result<bool> StreamReader::Load() {
 
 arrow::Result<Batch> StreamReader::Slice() {
   const int64_t most = std::min(options_->max_rows_per_batch, end_row_ - delivered_);
-  ARROW_ASSIGN_OR_RAISE(const int64_t count, NextBatchRows(*rows_, first_, most, options_->max_bytes_per_batch, whole_fits_));
+  int64_t count = 0;
+  if (format_ == SourceFormat::kAvro) {
+    count = NextBatchRows(decoder_->row_ends(), first_, most, options_->max_bytes_per_batch);
+  } else {
+    ARROW_ASSIGN_OR_RAISE(count, NextBatchRows(*rows_, first_, most, options_->max_bytes_per_batch, whole_fits_));
+  }
   const int64_t left = rows_->num_rows() - first_;
   const bool last = count == left;
   Batch batch;

@@ -8,7 +8,7 @@
 namespace headrace::bigquery {
 
 arrow::Result<std::unique_ptr<RowDecoder>> RowDecoder::Make(const StreamState& stream, std::shared_ptr<arrow::Schema> result) {
-  ARROW_ASSIGN_OR_RAISE(auto decoder, ArrowDecoder::Make(std::move(result), stream.result_columns));
+  ARROW_ASSIGN_OR_RAISE(auto decoder, ArrowDecoder::Make(std::move(result), stream.result_columns, stream.wire_schema));
   return std::unique_ptr<RowDecoder>(std::move(decoder));
 }
 

@@ -25,9 +25,8 @@ class RowDecoder {
 
   /// The schema that a response carried (the first of each call may); an error when it is not the session's.
   virtual arrow::Status SetWireSchema(std::string_view bytes) = 0;
-  /// The `row_count` rows in `bytes`. `first_row` is the first one's place in the stream, for errors.
-  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count,
-                                                                        int64_t first_row) = 0;
+  /// The `row_count` rows in `bytes`. An error about a value names its row, from 0.
+  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes, int64_t row_count) = 0;
   /// Where each row of the last DecodeRows ended among its bytes; empty when rows have no bytes of their own.
   virtual std::span<const uint32_t> row_ends() const { return {}; }
   /// Whole Arrow IPC streams were seen instead of bare messages.

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <google/cloud/bigquery/storage/v1/storage.pb.h>
 
-#include "headrace/bigquery/read/internal/columns.h"
 #include "headrace/bigquery/read/internal/field_selection.h"
+#include "headrace/bigquery/read/internal/session_schema.h"
 #include "headrace/rpc/byte_stream.h"
 
 namespace headrace::bigquery {
@@ -184,7 +184,7 @@ class SessionMaker {
     if (bytes == nullptr) return error;
     const auto session = ParseSession(*bytes, table_, format, context_.clock->Now());
     if (!session.ok()) return error;
-    const auto schema = ReadSchemaBytes(session->schema);
+    const auto schema = SessionSchema(format, session->schema);
     if (!schema.ok()) return error;
     const auto missing = selection.CheckExists(**schema, table_.ToString());
     if (missing.ok()) return error;

@@ -23,4 +23,12 @@ arrow::Result<int64_t> NextBatchRows(const arrow::RecordBatch& rows, int64_t fir
   return fits;
 }
 
+int64_t NextBatchRows(std::span<const uint32_t> row_ends, int64_t first, int64_t max_rows, int64_t max_bytes) {
+  const int64_t most = std::min(max_rows, static_cast<int64_t>(row_ends.size()) - first);
+  const auto begin = row_ends.begin() + first;
+  const int64_t start = first == 0 ? 0 : *(begin - 1);
+  const auto fits = [&](uint32_t end) { return int64_t{end} - start <= max_bytes; };
+  return std::max<int64_t>(std::partition_point(begin, begin + most, fits) - begin, 1);
+}
+
 }  // namespace headrace::bigquery

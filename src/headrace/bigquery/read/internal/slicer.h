@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <arrow/record_batch.h>
 
@@ -18,5 +19,8 @@ arrow::Result<int64_t> ReferencedBytes(const arrow::RecordBatch& rows);
 /// How many rows from `first` on the next batch takes: at least 1 of those left. `whole_fits` says that all rows together are known to be
 /// within the byte target, so that no sizes need to be computed.
 arrow::Result<int64_t> NextBatchRows(const arrow::RecordBatch& rows, int64_t first, int64_t max_rows, int64_t max_bytes, bool whole_fits);
+
+/// The same for rows whose serialized bytes count: `row_ends` says where each ended, in order.
+int64_t NextBatchRows(std::span<const uint32_t> row_ends, int64_t first, int64_t max_rows, int64_t max_bytes);
 
 }  // namespace headrace::bigquery

@@ -58,5 +58,19 @@ TEST(Slicer, TwentyFiveThousandRowsInTens) {
   EXPECT_EQ(Cut(*Texts(std::vector<size_t>(25'000, 3)), 10'000, 1 << 20), (Counts{10'000, 10'000, 5'000}));
 }
 
+// Spec: "the row that would take a non-empty batch over it waits, a larger one goes alone".
+TEST(NextBatchRows, SerializedBytesOfRows) {
+  const std::vector<uint32_t> ends = {10, 20, 120, 121, 121, 130};
+  struct Case {
+    int64_t first, max_rows, max_bytes, rows;
+  };
+  for (const Case& c : {Case{0, 100, 1000, 6}, Case{0, 4, 1000, 4}, Case{0, 100, 130, 6}, Case{0, 100, 129, 5}, Case{0, 100, 119, 2},
+                        Case{0, 100, 20, 2}, Case{0, 100, 19, 1}, Case{0, 100, 1, 1}, Case{2, 100, 50, 1}, Case{3, 100, 1, 2},
+                        Case{3, 100, 10, 3}, Case{5, 100, 1, 1}, Case{0, 100, INT64_MAX, 6}}) {
+    EXPECT_EQ(NextBatchRows(std::span<const uint32_t>(ends), c.first, c.max_rows, c.max_bytes), c.rows)
+        << c.first << " " << c.max_rows << " " << c.max_bytes;
+  }
+}
+
 }  // namespace
 }  // namespace headrace::bigquery
