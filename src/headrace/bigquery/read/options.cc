@@ -44,7 +44,6 @@ arrow::Status CheckValues(const SourceOptions& options) {
     return InvalidOption("row_restriction",
                          fmt::format("row_restriction has {} bytes; the service takes at most 1 MB", options.row_restriction.size()));
   }
-  if (options.source_format == SourceFormat::kAvro) return Unsupported("source_format", "source_format avro is not supported; use arrow");
   ARROW_RETURN_NOT_OK(AtLeast("max_stream_count", options.max_stream_count, 0));
   ARROW_RETURN_NOT_OK(AtLeast("preferred_min_stream_count", options.preferred_min_stream_count, 0));
   ARROW_RETURN_NOT_OK(AtLeast<int64_t>("max_rows_per_batch", options.max_rows_per_batch, 1));

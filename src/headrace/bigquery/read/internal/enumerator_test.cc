@@ -36,9 +36,13 @@ class WarningCounter final : public Logger {
     if (level != LogLevel::kWarning) return;
     if (message.find("expired") != std::string_view::npos) ++expired;
     if (message.find("no streams although") != std::string_view::npos) ++no_streams;
+    if (message.find("they are read in") != std::string_view::npos) ++other_format;
+    if (message.find("without compression") != std::string_view::npos) ++without_compression;
   }
   std::atomic<int> expired{0};
   std::atomic<int> no_streams{0};
+  std::atomic<int> other_format{0};
+  std::atomic<int> without_compression{0};
 };
 
 struct Bench {
@@ -321,6 +325,74 @@ TEST(StreamEnumerator, NamesThatDoNotExistAreAnsweredWithThoseThatDo) {
   EXPECT_THAT(Bench(server, {.selected_fields = {"nothere"}}).New()->Start().message(), HasSubstr("could not be created"));
 }
 
+// Both formats give the same schema, and the state says which one it is: the option may change, or another format may have been taken.
+TEST(StreamEnumerator, SessionsInAvro) {
+  ScriptedServer server(Streams(2));
+  Bench arrow(server);
+  Bench avro(server, {.selected_fields = {"PLACE", "id", "name"},
+                      .source_format = SourceFormat::kAvro,
+                      .response_compression = ResponseCompression::kLz4});
+  auto enumerator = avro.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  EXPECT_EQ(enumerator->facts().at("source_format"), "avro");
+  EXPECT_EQ(enumerator->schema()->field_names(), (std::vector<std::string>{"place", "Id", "name"}));
+  const auto wire = WireSchema();
+  for (const auto& field : wire->fields()) {
+    EXPECT_TRUE(enumerator->schema()->GetFieldByName(field->name())->Equals(*field)) << field->ToString();
+  }
+  auto restored = arrow.Restore(enumerator->Snapshot());
+  EXPECT_EQ(restored->facts().at("source_format"), "avro");
+  EXPECT_TRUE(restored->schema()->Equals(*enumerator->schema()));
+  const auto split = Take(restored.get())[0];
+  const auto stream = *ParseStreamState(split.descriptor);
+  EXPECT_EQ(stream.format, SourceFormat::kAvro);
+  EXPECT_EQ(stream.response_compression, ResponseCompression::kLz4);
+  EXPECT_THAT(stream.wire_schema, HasSubstr("__root__"));
+  auto reader = *arrow.source->OpenReader(arrow.context, restored->schema(), split);
+  EXPECT_TRUE(std::holds_alternative<End>(*reader->Next()));
+}
+
+// The other format is tried once, only when the service refuses the one asked for, and it is said.
+TEST(StreamEnumerator, FallsBackToTheOtherFormat) {
+  const auto refuses = [](const std::string& format) {
+    return Fault{.code = Code::kInvalidArgument, .message = "request failed: " + format + " format is not supported for this table"};
+  };
+  struct Case {
+    SourceOptions options;
+    std::string refused, used;
+  };
+  for (const Case& c : {Case{{}, "ARROW", "avro"}, Case{{.source_format = SourceFormat::kAvro}, "AVRO", "arrow"},
+                        Case{{.compression = Compression::kZstd}, "ARROW", "avro"}}) {
+    ScriptedServer server(Streams(1));
+    server.ScriptSessions({refuses(c.refused)});
+    Bench bench(server, c.options);
+    auto enumerator = bench.New();
+    ASSERT_TRUE(enumerator->Start().ok());
+    EXPECT_EQ(enumerator->facts().at("source_format"), c.used);
+    EXPECT_EQ(server.session_requests().size(), 2U);
+    EXPECT_EQ(bench.sessions(), 1);
+    EXPECT_EQ(bench.logger.other_format, 1);
+    EXPECT_EQ(bench.logger.without_compression, c.options.compression == Compression::kNone ? 0 : 1);
+    EXPECT_TRUE(enumerator->schema()->Equals(*WireSchema()));
+  }
+  // Other errors, and a text about the other format, send nothing off again.
+  for (const Fault& fault : {Fault{.code = Code::kInvalidArgument, .message = "bad restriction"},
+                             Fault{.code = Code::kPermissionDenied, .message = "ARROW format is not supported"}, refuses("AVRO")}) {
+    ScriptedServer server(Streams(1));
+    server.ScriptSessions({fault});
+    Bench bench(server);
+    EXPECT_EQ(CodeOf(bench.New()->Start()), fault.code);
+    EXPECT_EQ(server.session_requests().size(), 1U);
+    EXPECT_EQ(bench.logger.other_format, 0);
+  }
+  // Refused both ways: the error holds both answers.
+  ScriptedServer server(Streams(1));
+  server.ScriptSessions({refuses("ARROW"), refuses("AVRO")});
+  Bench bench(server);
+  EXPECT_THAT(bench.New()->Start().message(), AllOf(HasSubstr("ARROW format"), HasSubstr("AVRO format"), HasSubstr("neither")));
+  EXPECT_EQ(server.session_requests().size(), 2U);
+}
+
 TEST(StreamEnumerator, AServerThatAnswersOtherColumnsIsRefused) {
   ScriptedServer server(Streams(1));
   Bench fewer(server, {.selected_fields = {"id"}});
@@ -330,7 +402,7 @@ TEST(StreamEnumerator, AServerThatAnswersOtherColumnsIsRefused) {
   Bench whole(server, {.selected_fields = {"id", "name", "place.y"}});
   EXPECT_THAT(whole.New()->Start().message(), AllOf(HasSubstr("ignored selected_fields"), HasSubstr("\"place\"")));
   auto avro = Streams(1);
-  avro.avro_session = true;
+  avro.other_session = true;
   ScriptedServer avro_server(avro);
   EXPECT_THAT(Bench(avro_server).New()->Start().message(), HasSubstr("Avro"));
 }

@@ -6,6 +6,8 @@
 
 #include <arrow/array.h>
 #include <arrow/builder.h>
+#include <arrow/compute/cast.h>
+#include <arrow/json/from_string.h>
 #include <arrow/util/byte_size.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -41,6 +43,33 @@ ServedTable OneStream(int64_t rows = kRows) {
   return {.streams = {batch}, .schema = batch->schema()};
 }
 
+/// What the service may be asked for, and what a state of version 1 says.
+struct Form {
+  const char* name;
+  SourceFormat format = SourceFormat::kArrow;
+  bool lz4 = false;
+  bool schema_as_sent = false;
+};
+
+/// Every rule of a stream holds in every form.
+class StreamReaderTest : public testing::TestWithParam<Form> {
+ protected:
+  static ServedTable OneStream(int64_t rows = kRows) {
+    ServedTable table = bigquery::OneStream(rows);
+    table.format = GetParam().format;
+    table.response_lz4 = GetParam().lz4;
+    table.schema_as_sent = GetParam().schema_as_sent;
+    return table;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Forms, StreamReaderTest,
+                         testing::Values(Form{.name = "Arrow"}, Form{.name = "ArrowLz4", .lz4 = true},
+                                         Form{.name = "ArrowOfVersion1", .schema_as_sent = true},
+                                         Form{.name = "Avro", .format = SourceFormat::kAvro},
+                                         Form{.name = "AvroLz4", .format = SourceFormat::kAvro, .lz4 = true}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 class RecordingLogger final : public Logger {
  public:
   void Log(LogLevel level, std::string_view message) override {
@@ -71,7 +100,7 @@ struct Bench {
     context.logger = &logger;
     context.metrics = &metrics;
     context.memory = &memory;
-    stream = {.stream = server.StreamName(0)};
+    stream = server.Descriptor(0);
   }
 
   std::unique_ptr<SplitReader> Open(const std::shared_ptr<arrow::Schema>& schema, std::string position = {},
@@ -143,7 +172,7 @@ std::vector<int64_t> Offsets(const ScriptedServer& server) {
 }
 
 // Specs 24, 27; facts R1, R3.
-TEST(StreamReader, StartsAtAnyRow) {
+TEST_P(StreamReaderTest, StartsAtAnyRow) {
   ScriptedServer server(OneStream());
   const Bench bench(server);
   for (const int64_t from : {0, 1, 99, 100, 101, 555, 999, 1000}) {
@@ -156,7 +185,7 @@ TEST(StreamReader, StartsAtAnyRow) {
 }
 
 // The acceptance rule: UNAVAILABLE after each message index, also after the last row but before OK.
-TEST(StreamReader, UnavailableAfterEachMessageLosesAndDoublesNothing) {
+TEST_P(StreamReaderTest, UnavailableAfterEachMessageLosesAndDoublesNothing) {
   for (int after = 0; after <= 10; ++after) {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.after_messages = after}});
@@ -172,7 +201,7 @@ TEST(StreamReader, UnavailableAfterEachMessageLosesAndDoublesNothing) {
   }
 }
 
-TEST(StreamReader, TransportFaultsAreReopenedAtOnceTheFirstTimeInARow) {
+TEST_P(StreamReaderTest, TransportFaultsAreReopenedAtOnceTheFirstTimeInARow) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.after_messages = 3, .code = Code::kInternal, .message = "Received RST_STREAM with error code 2"},
                       {.after_messages = 2, .code = Code::kUnknown, .message = "connection is draining"},
@@ -186,7 +215,7 @@ TEST(StreamReader, TransportFaultsAreReopenedAtOnceTheFirstTimeInARow) {
   EXPECT_EQ(bench.count("readRetries.INTERNAL"), 1);
 }
 
-TEST(StreamReader, AttemptsAreBoundedAndProgressRenewsThem) {
+TEST_P(StreamReaderTest, AttemptsAreBoundedAndProgressRenewsThem) {
   {
     ScriptedServer server(OneStream());
     server.FailAllReads({.after_messages = 0, .message = "overloaded"});
@@ -206,7 +235,7 @@ TEST(StreamReader, AttemptsAreBoundedAndProgressRenewsThem) {
   EXPECT_GE(server.reads().size(), 11U);
 }
 
-TEST(StreamReader, ResourceExhaustedIsRetriedOnlyAfterTheServersDelay) {
+TEST_P(StreamReaderTest, ResourceExhaustedIsRetriedOnlyAfterTheServersDelay) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.after_messages = 2, .code = Code::kResourceExhausted, .retry_delay_ms = 3500}});
   Bench bench(server);
@@ -214,7 +243,7 @@ TEST(StreamReader, ResourceExhaustedIsRetriedOnlyAfterTheServersDelay) {
   EXPECT_EQ(bench.clock.Monotonic(), Duration(milliseconds{3500}));
 }
 
-TEST(StreamReader, PermanentFaultsEndAtOnceWithAClearError) {
+TEST_P(StreamReaderTest, PermanentFaultsEndAtOnceWithAClearError) {
   struct Case {
     Code code;
     std::string says;
@@ -238,7 +267,7 @@ TEST(StreamReader, PermanentFaultsEndAtOnceWithAClearError) {
 }
 
 // Fact R2.
-TEST(StreamReader, OffsetBeyondTheEndIsAnError) {
+TEST_P(StreamReaderTest, OffsetBeyondTheEndIsAnError) {
   ScriptedServer server(OneStream());
   Bench bench(server);
   auto all = Drain(bench.Open(MakeRows(0)->schema(), "1001").get());
@@ -247,7 +276,7 @@ TEST(StreamReader, OffsetBeyondTheEndIsAnError) {
 }
 
 // Spec 30.
-TEST(StreamReader, AnExpiredSessionIsNamedOnlyWhenTheClockIsPastIt) {
+TEST_P(StreamReaderTest, AnExpiredSessionIsNamedOnlyWhenTheClockIsPastIt) {
   for (const int64_t past_ms : {-1000, 1000}) {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.after_messages = 0, .code = Code::kFailedPrecondition}});
@@ -263,7 +292,7 @@ TEST(StreamReader, AnExpiredSessionIsNamedOnlyWhenTheClockIsPastIt) {
   }
 }
 
-TEST(StreamReader, AServerThatIgnoresOffsetsIsRefusedInsteadOfDoublingRows) {
+TEST_P(StreamReaderTest, AServerThatIgnoresOffsetsIsRefusedInsteadOfDoublingRows) {
   for (const int after : {1, 2, 5, 9, 10}) {
     auto table = OneStream();
     table.ignore_offsets = true;
@@ -336,6 +365,7 @@ TEST(StreamReader, BrokenLz4IsDataLossThatNamesThePlace) {
   table.response_lz4 = true;
   ScriptedServer server(table);
   Bench bench(server);
+  bench.stream.response_compression = ResponseCompression::kNone;
   auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
   EXPECT_TRUE(all.ids.empty());
   EXPECT_THAT(all.status.message(), HasSubstr("not asked for"));
@@ -374,18 +404,21 @@ TEST(StreamReader, DictionaryBatches) {
   auto dictionary = *arrow::DictionaryArray::FromArrays(*indices.Finish(), *values.Finish());
   auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("letter", dictionary->type())});
   auto rows = arrow::RecordBatch::Make(schema, 300, {*ids.Finish(), dictionary});
-  for (const bool schema_first : {false, true}) {
-    ScriptedServer server({.streams = {rows}, .schema = schema, .schema_in_first = schema_first});
+  auto texts = *arrow::compute::Cast(*dictionary, arrow::utf8());
+  auto plain =
+      arrow::RecordBatch::Make(arrow::schema({schema->field(0), arrow::field("letter", arrow::utf8())}), 300, {rows->column(0), texts});
+  for (const auto& [schema_first, as_sent] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    ScriptedServer server({.streams = {rows}, .schema = schema, .schema_as_sent = as_sent, .schema_in_first = schema_first});
     server.ScriptReads({{.after_messages = 1}});
     Bench bench(server);
-    auto reader = bench.Open(schema);
+    auto reader = bench.Open(as_sent ? schema : plain->schema());
     int64_t row = 0;
     while (true) {
       auto next = reader->Next();
       ASSERT_TRUE(next.ok()) << next.status();
       if (std::holds_alternative<End>(*next)) break;
       const auto& batch = std::get<Batch>(*next).rows;
-      EXPECT_TRUE(batch->Equals(*rows->Slice(row, batch->num_rows())));
+      EXPECT_TRUE(batch->Equals(*(as_sent ? rows : plain)->Slice(row, batch->num_rows())));
       row += batch->num_rows();
     }
     EXPECT_EQ(row, 300);
@@ -393,7 +426,7 @@ TEST(StreamReader, DictionaryBatches) {
 }
 
 // Spec 25; runtime.md "A block that is half consumed is resumed in its middle".
-TEST(StreamReader, EveryBatchPositionResumesExactlyThere) {
+TEST_P(StreamReaderTest, EveryBatchPositionResumesExactlyThere) {
   auto table = OneStream();
   table.rows_per_message = 250;
   ScriptedServer server(table);
@@ -411,7 +444,7 @@ TEST(StreamReader, EveryBatchPositionResumesExactlyThere) {
   }
 }
 
-TEST(StreamReader, PositionAtARowOfABatch) {
+TEST_P(StreamReaderTest, PositionAtARowOfABatch) {
   ScriptedServer server(OneStream());
   Bench bench(server, {.max_rows_per_batch = 60});
   auto reader = bench.Open(MakeRows(0)->schema());
@@ -431,7 +464,7 @@ TEST(StreamReader, PositionAtARowOfABatch) {
   }
 }
 
-TEST(StreamReader, EndPositionBoundsTheSplit) {
+TEST_P(StreamReaderTest, EndPositionBoundsTheSplit) {
   ScriptedServer server(OneStream());
   Bench bench(server, {.max_rows_per_batch = 60});
   EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema(), "130", "275").get()).ids, Range(130, 275));
@@ -439,7 +472,7 @@ TEST(StreamReader, EndPositionBoundsTheSplit) {
   EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema(), "", "5000").get()).ids, Range(0, kRows));
 }
 
-TEST(StreamReader, BytesBoundBatchesToo) {
+TEST_P(StreamReaderTest, BytesBoundBatchesToo) {
   ScriptedServer server(OneStream());
   Bench bench(server, {.max_bytes_per_batch = 1});
   auto all = Drain(bench.Open(MakeRows(0)->schema(), "990").get());
@@ -447,7 +480,7 @@ TEST(StreamReader, BytesBoundBatchesToo) {
 }
 
 // Specs 28 and 29: Cancel decides by its own flag, whatever the stream looks like.
-TEST(StreamReader, CancelDuringAWaitAnswersCancelled) {
+TEST_P(StreamReaderTest, CancelDuringAWaitAnswersCancelled) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
   Bench bench(server);
@@ -459,7 +492,7 @@ TEST(StreamReader, CancelDuringAWaitAnswersCancelled) {
   EXPECT_EQ(reader->Next().status().code(), arrow::StatusCode::Cancelled);
 }
 
-TEST(StreamReader, CancelAfterACleanEndAnswersCancelledNotEnd) {
+TEST_P(StreamReaderTest, CancelAfterACleanEndAnswersCancelledNotEnd) {
   ScriptedServer server(OneStream());
   Bench bench(server);
   auto reader = bench.Open(MakeRows(0)->schema());
@@ -469,7 +502,7 @@ TEST(StreamReader, CancelAfterACleanEndAnswersCancelledNotEnd) {
   EXPECT_EQ(reader->Next().status().code(), arrow::StatusCode::Cancelled);
 }
 
-TEST(StreamReader, CancelBeforeTheFirstReadAndWhileWaitingToReopen) {
+TEST_P(StreamReaderTest, CancelBeforeTheFirstReadAndWhileWaitingToReopen) {
   {
     ScriptedServer server(OneStream());
     Bench bench(server);
@@ -488,7 +521,7 @@ TEST(StreamReader, CancelBeforeTheFirstReadAndWhileWaitingToReopen) {
 }
 
 // Facts U67, U72.
-TEST(StreamReader, AStalledStreamIsReopened) {
+TEST_P(StreamReaderTest, AStalledStreamIsReopened) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
   Bench bench(server, {.idle_limit = milliseconds{80}});
@@ -499,7 +532,7 @@ TEST(StreamReader, AStalledStreamIsReopened) {
   EXPECT_EQ(bench.count("readRetries.DEADLINE_EXCEEDED"), 1);
 }
 
-TEST(StreamReader, LimitsOfAttemptAndTotal) {
+TEST_P(StreamReaderTest, LimitsOfAttemptAndTotal) {
   {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
@@ -517,7 +550,7 @@ TEST(StreamReader, LimitsOfAttemptAndTotal) {
 }
 
 // The limit of one wait is not the limit of a call.
-TEST(StreamReader, DeadlineOfACallIsTheAttemptLimitOrWhatIsLeftOfTheTotal) {
+TEST_P(StreamReaderTest, DeadlineOfACallIsTheAttemptLimitOrWhatIsLeftOfTheTotal) {
   struct Case {
     SourceOptions options;
     double least, most;  // seconds until the deadline that the server sees
@@ -534,7 +567,7 @@ TEST(StreamReader, DeadlineOfACallIsTheAttemptLimitOrWhatIsLeftOfTheTotal) {
   }
 }
 
-TEST(StreamReader, SurvivesARestartOfTheServer) {
+TEST_P(StreamReaderTest, SurvivesARestartOfTheServer) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 4}});
   Bench bench(server, {.retry_max_attempts = 1'000'000});
@@ -547,7 +580,7 @@ TEST(StreamReader, SurvivesARestartOfTheServer) {
   EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 400}));
 }
 
-TEST(StreamReader, ProgressNeverGoesDownAndThrottlingShows) {
+TEST_P(StreamReaderTest, ProgressNeverGoesDownAndThrottlingShows) {
   auto table = OneStream();
   table.throttle_percent = 40;
   ScriptedServer server(table);
@@ -562,7 +595,7 @@ TEST(StreamReader, ProgressNeverGoesDownAndThrottlingShows) {
 }
 
 // Fact U45.
-TEST(StreamReader, AnEmptyStreamEnds) {
+TEST_P(StreamReaderTest, AnEmptyStreamEnds) {
   ScriptedServer server(OneStream(0));
   Bench bench(server);
   auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
@@ -570,7 +603,7 @@ TEST(StreamReader, AnEmptyStreamEnds) {
   EXPECT_TRUE(all.ids.empty());
 }
 
-TEST(StreamReader, AServerWithoutProgressIsRead) {
+TEST_P(StreamReaderTest, AServerWithoutProgressIsRead) {
   auto table = OneStream();
   table.report_progress = false;
   ScriptedServer server(table);
@@ -579,7 +612,7 @@ TEST(StreamReader, AServerWithoutProgressIsRead) {
   EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
 }
 
-TEST(StreamReader, ColumnsComeInTheOrderOfTheResult) {
+TEST_P(StreamReaderTest, ColumnsComeInTheOrderOfTheResult) {
   ScriptedServer server(OneStream());
   Bench bench(server);
   bench.stream.result_columns = {1, 0};  // the wire's id is the result's second column
@@ -591,7 +624,7 @@ TEST(StreamReader, ColumnsComeInTheOrderOfTheResult) {
   EXPECT_TRUE(batch.rows->ValidateFull().ok());
 }
 
-TEST(StreamReader, HoldsNoMoreThanTheBudgetAndGivesAllBack) {
+TEST_P(StreamReaderTest, HoldsNoMoreThanTheBudgetAndGivesAllBack) {
   auto table = OneStream(20'000);
   table.rows_per_message = 2000;
   ScriptedServer server(table);
@@ -607,7 +640,7 @@ TEST(StreamReader, HoldsNoMoreThanTheBudgetAndGivesAllBack) {
 }
 
 // Messages without rows may come first; they must not use up the look at where the stream went on.
-TEST(StreamReader, OffsetsIgnoredBehindAnEmptyMessageAreRefusedToo) {
+TEST_P(StreamReaderTest, OffsetsIgnoredBehindAnEmptyMessageAreRefusedToo) {
   auto table = OneStream();
   table.ignore_offsets = true;
   table.empty_messages = true;
@@ -621,7 +654,7 @@ TEST(StreamReader, OffsetsIgnoredBehindAnEmptyMessageAreRefusedToo) {
 }
 
 // A server whose fractions say only where a response ends cannot be told from one that began anew: the offset is taken as honoured.
-TEST(StreamReader, FractionsThatFallByThemselvesProveNothing) {
+TEST_P(StreamReaderTest, FractionsThatFallByThemselvesProveNothing) {
   for (const int after : {2, 5, 9}) {
     auto table = OneStream();
     table.progress_end_only = true;
@@ -641,7 +674,7 @@ TEST(StreamReader, FractionsThatFallByThemselvesProveNothing) {
 }
 
 // A position inside a batch is asked for after the reader has gone on to messages without rows, and to the end.
-TEST(StreamReader, PositionAtARowIsTheSameAfterTheEnd) {
+TEST_P(StreamReaderTest, PositionAtARowIsTheSameAfterTheEnd) {
   auto table = OneStream(200);
   table.empty_messages = true;
   ScriptedServer server(table);
@@ -675,6 +708,124 @@ TEST(StreamReader, WhatStandsBehindTheRowsOfAResponse) {
     if (!c.good) {
       EXPECT_EQ(CodeOf(all.status), Code::kDataLoss);
     }
+  }
+}
+
+TEST_P(StreamReaderTest, BrokenResponsesAreDataLossThatNamesThePlace) {
+  for (const auto kind : {Fault::Kind::kGarbage, Fault::Kind::kWrongRowCount, Fault::Kind::kOtherFormat, Fault::Kind::kClaimsMore}) {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.kind = kind, .after_messages = 3}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_EQ(all.ids, Range(0, 300));
+    EXPECT_EQ(CodeOf(all.status), Code::kDataLoss) << all.status;
+    EXPECT_THAT(all.status.message(), AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 300")));
+    EXPECT_EQ(server.reads().size(), 1U) << "broken bytes are not tried again";
+  }
+}
+
+// Fact: the service may leave bytes behind the rows that it counts.
+TEST(StreamReader, BytesBehindAvroRowsAreIgnored) {
+  for (const bool lz4 : {false, true}) {
+    auto table = OneStream();
+    table.format = SourceFormat::kAvro;
+    table.response_lz4 = lz4;
+    table.behind_rows = "anything";
+    ScriptedServer server(table);
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows));
+  }
+}
+
+// max_bytes_per_batch counts rows as they were sent: id 0 has a byte for the union's branch and one for the value; name one and nine.
+TEST(StreamReader, BytesOfAvroRowsBoundBatches) {
+  auto table = OneStream(40);
+  table.format = SourceFormat::kAvro;
+  ScriptedServer server(table);
+  for (const int64_t bytes : {int64_t{25}, int64_t{24}, int64_t{1}}) {
+    Bench bench(server, {.max_bytes_per_batch = bytes});
+    // Rows 1 and 2: "name-1", 2 + 1 + 1 + 6 = 10 bytes each. Row 7 has no name: 3 bytes.
+    auto all = Drain(bench.Open(MakeRows(0)->schema(), "1", "9").get());
+    EXPECT_EQ(all.ids, Range(1, 9));
+    EXPECT_EQ(all.batch_rows, bytes == 1 ? std::vector<int64_t>(8, 1) : (std::vector<int64_t>{2, 2, 3, 1})) << bytes;
+  }
+}
+
+/// Rows of every canonical type that both formats hold.
+std::shared_ptr<arrow::RecordBatch> TypedRows() {
+  const auto json = arrow::field("j", arrow::utf8())
+                        ->WithMetadata(arrow::key_value_metadata({std::string(kExtensionNameKey)}, {std::string(kJsonExtension)}));
+  const auto schema = *ToArrowSchema(*FromArrowSchema(*arrow::schema(
+      {arrow::field("id", arrow::int64()), arrow::field("f", arrow::float64()), arrow::field("b", arrow::boolean()),
+       arrow::field("s", arrow::utf8()), arrow::field("y", arrow::binary()), arrow::field("n", arrow::decimal128(38, 9)),
+       arrow::field("g", arrow::decimal256(76, 38)), arrow::field("d", arrow::date32()),
+       arrow::field("t", arrow::time64(arrow::TimeUnit::MICRO)), arrow::field("dt", arrow::timestamp(arrow::TimeUnit::MICRO)),
+       arrow::field("ts", arrow::timestamp(arrow::TimeUnit::MICRO, "UTC")), json, arrow::field("größe x", arrow::int64()),
+       arrow::field("l", arrow::list(arrow::int64()), false),
+       arrow::field("st", arrow::struct_({arrow::field("x", arrow::int64()), arrow::field("l", arrow::list(arrow::utf8()), false)}))})));
+  arrow::ArrayVector columns;
+  const std::vector<std::string> json_columns = {
+      "[0, 1, 2]",
+      "[1.5, null, -0.0]",
+      "[true, null, false]",
+      R"(["a", null, ""])",
+      R"(["a", null, ""])",
+      R"(["1.500000000", null, "-99999999999999999999999999999.999999999"])",
+      R"(["1.00000000000000000000000000000000000001", null, "-9999999999999999999999999999999999999.00000000000000000000000000000000000000"])",
+      "[-719162, null, 2932896]",
+      "[0, null, 86399999999]",
+      "[-62135596800000000, null, 253402300799999999]",
+      "[-1, null, 253402300799999999]",
+      R"(["{\"k\":1}", null, "null"])",
+      "[1, null, -1]",
+      "[[1, 2], [], [-9223372036854775808]]",
+      R"([[1, ["a", ""]], null, [null, []]])"};
+  for (size_t i = 0; i < json_columns.size(); ++i) {
+    auto column = arrow::json::ArrayFromJSONString(schema->field(static_cast<int>(i))->type(), json_columns[i]);
+    EXPECT_TRUE(column.ok()) << column.status();
+    columns.push_back(*column);
+  }
+  return arrow::RecordBatch::Make(schema, 3, columns);
+}
+
+TEST(StreamReader, BothFormatsGiveTheSameRows) {
+  const auto rows = TypedRows();
+  for (const auto format : {SourceFormat::kArrow, SourceFormat::kAvro}) {
+    for (const bool schema_first : {false, true}) {
+      ScriptedServer server(
+          {.streams = {rows}, .schema = rows->schema(), .format = format, .rows_per_message = 2, .schema_in_first = schema_first});
+      Bench bench(server);
+      auto reader = bench.Open(rows->schema());
+      for (int64_t row = 0; row < 3;) {
+        auto next = reader->Next();
+        ASSERT_TRUE(next.ok()) << next.status();
+        ASSERT_TRUE(std::holds_alternative<Batch>(*next));
+        const auto& batch = std::get<Batch>(*next).rows;
+        EXPECT_TRUE(batch->schema()->Equals(*rows->schema(), /*check_metadata=*/true));
+        EXPECT_TRUE(batch->Equals(*rows->Slice(row, batch->num_rows()))) << SourceFormatName(format) << batch->ToString();
+        row += batch->num_rows();
+      }
+      EXPECT_TRUE(std::holds_alternative<End>(*reader->Next()));
+    }
+  }
+}
+
+// A value that BigQuery cannot hold is an error that names stream, column, row and value in either format.
+TEST(StreamReader, ValuesOutOfRangeNameTheirPlace) {
+  const auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("d", arrow::date32())});
+  const auto rows = arrow::RecordBatch::Make(schema, 3,
+                                             {*arrow::json::ArrayFromJSONString(arrow::int64(), "[0, 1, 2]"),
+                                              *arrow::json::ArrayFromJSONString(arrow::date32(), "[0, 1, 2932897]")});
+  for (const auto format : {SourceFormat::kArrow, SourceFormat::kAvro}) {
+    ScriptedServer server({.streams = {rows}, .schema = schema, .format = format, .rows_per_message = 1});
+    Bench bench(server);
+    auto all = Drain(bench.Open(schema).get());
+    EXPECT_EQ(all.ids, Range(0, 2));
+    EXPECT_THAT(all.status.message(), AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 2"), HasSubstr("column d, row 0")));
+    ASSERT_NE(GetErrorInfo(all.status), nullptr);
+    EXPECT_EQ(GetErrorInfo(all.status)->column, "d");
   }
 }
 

@@ -13,6 +13,11 @@
 #include <google/rpc/status.pb.h>
 #include <grpcpp/grpcpp.h>
 
+#include "headrace/avro/encoder.h"
+#include "headrace/avro/table_schema.h"
+#include "headrace/bigquery/read/internal/session_schema.h"
+#include "headrace/types/type_table.h"
+
 namespace headrace::bigquery {
 namespace {
 
@@ -34,6 +39,12 @@ grpc::Status ToStatus(const Fault& fault) {
 
 std::string ToText(const std::shared_ptr<arrow::Buffer>& buffer) { return buffer->ToString(); }
 
+std::string ArrowSchemaOf(const arrow::Schema& schema) { return ToText(*arrow::ipc::SerializeSchema(schema)); }
+
+std::string AvroSchemaOf(const arrow::Schema& schema) {
+  return *avro::ToAvroSchema(*FromArrowSchema(schema), {.dialect = avro::Dialect::kStorageRead, .display_names = true});
+}
+
 std::string Lz4Block(const std::string& bytes) {
   const auto codec = *arrow::util::Codec::Create(arrow::Compression::LZ4);
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
@@ -48,7 +59,7 @@ std::string Lz4Block(const std::string& bytes) {
 
 class ScriptedServer::Impl final : public api::BigQueryRead::Service {
  public:
-  explicit Impl(ServedTable served) : table(std::move(served)) { Listen(); }
+  explicit Impl(ServedTable served) : table(std::move(served)), format(table.format) { Listen(); }
   ~Impl() override {
     server->Shutdown(std::chrono::system_clock::now());
     server->Wait();
@@ -80,10 +91,15 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     session->set_name(kSession);
     session->set_table(request->read_session().table());
     if (table.expire_seconds > 0) session->mutable_expire_time()->set_seconds(table.expire_seconds);
-    if (table.avro_session) {
-      session->mutable_avro_schema()->set_schema("{}");
+    const bool avro = request->read_session().data_format() == api::AVRO;
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      format = avro ? SourceFormat::kAvro : SourceFormat::kArrow;
+    }
+    if (avro != table.other_session) {
+      session->mutable_avro_schema()->set_schema(AvroSchemaOf(*table.schema));
     } else {
-      session->mutable_arrow_schema()->set_serialized_schema(ToText(*arrow::ipc::SerializeSchema(*table.schema)));
+      session->mutable_arrow_schema()->set_serialized_schema(ArrowSchemaOf(*table.schema));
     }
     for (size_t i = 0; i < table.streams.size(); ++i) {
       session->add_streams()->set_name(fmt::format("{}/streams/{}", kSession, table.one_stream_name ? 0 : i));
@@ -141,13 +157,12 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     }
   }
 
-  api::ReadRowsResponse Message(const std::shared_ptr<arrow::RecordBatch>& rows, int64_t begin, int64_t end, int64_t all,
-                                bool first) const {
+  api::ReadRowsResponse Message(const std::shared_ptr<arrow::RecordBatch>& rows, int64_t begin, int64_t end, int64_t all, bool first) {
     api::ReadRowsResponse response;
-    auto options = arrow::ipc::IpcWriteOptions::Defaults();
-    if (table.codec != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(table.codec);
-    std::string* bytes = response.mutable_arrow_record_batch()->mutable_serialized_record_batch();
-    *bytes = Serialize(rows, options) + table.behind_rows;
+    const bool avro = Format() == SourceFormat::kAvro;
+    std::string* bytes = avro ? response.mutable_avro_rows()->mutable_serialized_binary_rows()
+                              : response.mutable_arrow_record_batch()->mutable_serialized_record_batch();
+    *bytes = (avro ? SerializeAvro(*rows) : SerializeArrow(rows)) + table.behind_rows;
     if (table.response_lz4) {
       std::string block = Lz4Block(*bytes);
       response.set_uncompressed_byte_size(block.size() < bytes->size() ? static_cast<int64_t>(bytes->size()) : -1);
@@ -160,12 +175,27 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       response.mutable_stats()->mutable_progress()->set_at_response_end(static_cast<double>(end) / static_cast<double>(all));
     }
     response.mutable_throttle_state()->set_throttle_percent(table.throttle_percent);
-    if (first && table.schema_in_first)
-      response.mutable_arrow_schema()->set_serialized_schema(ToText(*arrow::ipc::SerializeSchema(*table.schema)));
+    if (first && table.schema_in_first && avro) response.mutable_avro_schema()->set_schema(AvroSchemaOf(*table.schema));
+    if (first && table.schema_in_first && !avro) response.mutable_arrow_schema()->set_serialized_schema(ArrowSchemaOf(*table.schema));
     return response;
   }
 
-  std::string Serialize(const std::shared_ptr<arrow::RecordBatch>& rows, const arrow::ipc::IpcWriteOptions& options) const {
+  SourceFormat Format() {
+    std::lock_guard<std::mutex> guard(mutex);
+    return format;
+  }
+
+  std::string SerializeAvro(const arrow::RecordBatch& rows) const {
+    auto encoder = *avro::Encoder::Make(*avro::Schema::Parse(AvroSchemaOf(*table.schema)),
+                                        *SessionSchema(SourceFormat::kArrow, ArrowSchemaOf(*table.schema)));
+    std::string bytes;
+    MustBeOk(encoder->Append(rows, 0, rows.num_rows(), &bytes));
+    return bytes;
+  }
+
+  std::string SerializeArrow(const std::shared_ptr<arrow::RecordBatch>& rows) const {
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    if (table.codec != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(table.codec);
     auto sink = *arrow::io::BufferOutputStream::Create();
     auto writer = *arrow::ipc::MakeStreamWriter(sink, table.schema, options);
     MustBeOk(writer->WriteRecordBatch(*rows));
@@ -180,11 +210,16 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
 
   static void Spoil(const Fault& fault, api::ReadRowsResponse* response) {
     if (fault.kind == Fault::Kind::kGarbage) {
-      std::string* bytes = response->mutable_arrow_record_batch()->mutable_serialized_record_batch();
+      std::string* bytes = response->has_avro_rows() ? response->mutable_avro_rows()->mutable_serialized_binary_rows()
+                                                     : response->mutable_arrow_record_batch()->mutable_serialized_record_batch();
       for (size_t i = 8; i < std::min<size_t>(bytes->size(), 120); ++i) (*bytes)[i] = static_cast<char>(i * 37);
     }
     if (fault.kind == Fault::Kind::kWrongRowCount) response->set_row_count(response->row_count() + 1);
-    if (fault.kind == Fault::Kind::kOtherFormat) response->mutable_avro_rows()->set_serialized_binary_rows("x");
+    if (fault.kind == Fault::Kind::kOtherFormat && response->has_avro_rows()) {
+      response->mutable_arrow_record_batch()->set_serialized_record_batch("x");
+    } else if (fault.kind == Fault::Kind::kOtherFormat) {
+      response->mutable_avro_rows()->set_serialized_binary_rows("x");
+    }
     if (fault.kind == Fault::Kind::kClaimsMore) response->set_uncompressed_byte_size(response->uncompressed_byte_size() + 1000);
   }
 
@@ -207,6 +242,7 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
   std::unique_ptr<grpc::Server> server;
   std::mutex mutex;
   std::condition_variable changed;
+  SourceFormat format;  // of the last session
   std::vector<Fault> read_faults;
   std::vector<Fault> session_faults;
   std::optional<Fault> fault_of_all;
@@ -221,6 +257,16 @@ ScriptedServer::~ScriptedServer() = default;
 
 std::string ScriptedServer::endpoint() const { return fmt::format("127.0.0.1:{}", impl_->port); }
 std::string ScriptedServer::StreamName(int index) const { return fmt::format("{}/streams/{}", kSession, index); }
+
+StreamState ScriptedServer::Descriptor(int index) const {
+  const ServedTable& table = impl_->table;
+  StreamState state{.stream = StreamName(index),
+                    .format = table.format,
+                    .response_compression = table.response_lz4 ? ResponseCompression::kLz4 : ResponseCompression::kNone};
+  if (!table.schema_as_sent)
+    state.wire_schema = table.format == SourceFormat::kAvro ? AvroSchemaOf(*table.schema) : ArrowSchemaOf(*table.schema);
+  return state;
+}
 
 void ScriptedServer::ScriptReads(std::vector<Fault> faults) {
   std::lock_guard<std::mutex> guard(impl_->mutex);

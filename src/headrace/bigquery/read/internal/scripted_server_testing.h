@@ -13,6 +13,7 @@
 #include <arrow/util/compression.h>
 
 #include "headrace/base/error.h"
+#include "headrace/bigquery/read/internal/state.h"
 
 namespace headrace::bigquery {
 
@@ -28,7 +29,9 @@ struct Fault {
 
 struct ServedTable {
   std::vector<std::shared_ptr<arrow::RecordBatch>> streams{};
-  std::shared_ptr<arrow::Schema> schema{};  // in the service's order
+  std::shared_ptr<arrow::Schema> schema{};     // in the service's order
+  SourceFormat format = SourceFormat::kArrow;  // of the rows, until a session asks for another
+  bool schema_as_sent = false;                 // descriptors have no schema, as those of version 1
   int64_t rows_per_message = 100;
   arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
   bool response_lz4 = false;  // whole responses, where that makes them smaller
@@ -40,8 +43,8 @@ struct ServedTable {
   std::string behind_rows{};       // bytes behind the IPC message of each response
   bool empty_messages = false;     // one without rows before each
   int32_t throttle_percent = 0;
-  int64_t expire_seconds = 0;  // of the session, since 1970; 0 = not told
-  bool avro_session = false;
+  int64_t expire_seconds = 0;    // of the session, since 1970; 0 = not told
+  bool other_session = false;    // sessions get the schema of the format that was not asked for
   int64_t estimated_rows = -1;   // that the session says; -1 = those there are
   bool one_stream_name = false;  // every stream has the name of the first
 };
@@ -53,6 +56,8 @@ class ScriptedServer {
 
   std::string endpoint() const;
   std::string StreamName(int index) const;
+  /// The descriptor of a stream, as a plan would make it.
+  StreamState Descriptor(int index) const;
   /// The n-th fault is for the n-th call of ReadRows; calls beyond the script go well. Likewise CreateReadSession (kStatus and kHang only).
   void ScriptReads(std::vector<Fault> faults);
   void ScriptSessions(std::vector<Fault> faults);

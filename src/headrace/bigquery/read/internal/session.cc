@@ -130,7 +130,20 @@ class SessionMaker {
                const JobContext& context, const std::stop_token& stop)
       : pool_(pool), options_(options), table_(table), context_(context), stop_(stop), until_(context.clock->Monotonic() + kBudget) {}
 
-  arrow::Result<Session> Make() { return MakeIn(options_.source_format); }
+  arrow::Result<Session> Make() {
+    const SourceFormat first = options_.source_format;
+    auto session = MakeIn(first);
+    if (session.ok() || !refusal_.has_value() || !RefusesFormat(*refusal_, first)) return session;
+    const SourceFormat second = Other(first);
+    context_.logger->Log(LogLevel::kWarning,
+                         fmt::format("the service does not give the rows of {} in {} ({}: {}); they are read in {}{}", table_.ToString(),
+                                     NameOf(first), CodeName(refusal_->code), refusal_->message, NameOf(second),
+                                     options_.compression == Compression::kNone ? "" : ", without compression, which is of Arrow only"));
+    auto other = MakeIn(second);
+    if (other.ok() || stop_.stop_requested()) return other;
+    return WithContext(session.status(), fmt::format("neither format can be read; in {}: {}; in {}", NameOf(second),
+                                                     other.status().message(), NameOf(first)));
+  }
 
  private:
   arrow::Result<Session> MakeIn(SourceFormat format) {
