@@ -26,7 +26,8 @@ struct CanonicalizeOptions {
 
 /// Compiled once for a pair of schemas. Arrays that have the canonical layout already are passed on, not copied. Others are converted:
 /// narrower integers and floats, other units, dictionaries, extension, large and view types, lists of any kind, month_day_nano as INTERVAL,
-/// and text as the types that some servers send as text. Immutable, any thread.
+/// and text as the types that some servers send as text. Arrays must be valid Arrow data: what comes from outside is validated (offsets,
+/// dictionary indexes) by the caller first. Immutable, any thread.
 class Canonicalizer {
  public:
   /// Columns and fields of STRUCTs match by name whatever its case, in any order. FAILED_PRECONDITION (reason SCHEMA_DIFFERS) lists each

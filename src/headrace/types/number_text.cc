@@ -103,6 +103,7 @@ uint64_t DivideByChunk(Words* words) {
   Wide rest = 0;
   for (size_t i = words->size(); i-- > 0;) {
     const Wide current = rest << 64 | (*words)[i];
+    if (current == 0) continue;
     (*words)[i] = static_cast<uint64_t>(current / kChunk);
     rest = current % kChunk;
   }
@@ -134,6 +135,19 @@ bool Magnitude(std::string_view digits, uint64_t add, Words* words) {
     digits.remove_prefix(count);
   }
   return MultiplyAdd(words, 1, add);
+}
+
+const Words& PowerOfTen(int exponent) {
+  static const auto kPowers = [] {
+    std::array<Words, kMaxDigits> powers{};
+    powers[0] = {1, 0, 0, 0};
+    for (size_t i = 1; i < powers.size(); ++i) {
+      powers[i] = powers[i - 1];
+      (void)MultiplyAdd(&powers[i], 10, 0);  // 10^76 fits into 256 bits
+    }
+    return powers;
+  }();
+  return kPowers[static_cast<size_t>(exponent)];
 }
 
 void AppendWords(Words words, bool negative, int scale, std::string* out) {
@@ -283,10 +297,7 @@ arrow::Result<arrow::Decimal256> ParseDecimal(std::string_view text, int precisi
   const Words smallest = {0, 0, 0, uint64_t{1} << 63};
   if ((words[3] >> 63) != 0 && !(parts.negative && words == smallest)) return does_not_fit();
   if (precision < 76) {
-    // 10^precision as digits: one and zeros.
-    Words bound{};
-    static const std::string kPower = "1" + std::string(76, '0');
-    (void)Magnitude(std::string_view(kPower).substr(0, static_cast<size_t>(precision) + 1), 0, &bound);
+    const Words& bound = PowerOfTen(precision);
     if (!std::lexicographical_compare(words.rbegin(), words.rend(), bound.rbegin(), bound.rend())) return does_not_fit();
   }
   if (parts.negative) Negate(&words);

@@ -1,3 +1,4 @@
+#include <arrow/scalar.h>
 #include <fmt/format.h>
 
 #include "headrace/types/internal/canonical_node.h"
