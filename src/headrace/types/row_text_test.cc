@@ -1,9 +1,13 @@
 // ColumnText, ColumnParser, JsonRowWriter, JsonRowReader and RestRowWriter over the same values.
+#include <array>
+#include <random>
+
 #include <arrow/array.h>
 #include <arrow/json/from_string.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/types/canonicalize.h"
 #include "headrace/types/column_text.h"
 #include "headrace/types/json_row.h"
 #include "headrace/types/json_text.h"
@@ -443,6 +447,88 @@ TEST(JsonRowTest, FifteenLevelsAndNoColumns) {
   out.clear();
   ASSERT_TRUE(JsonRowWriter::Make(none).ValueOrDie()->Append(*batch, 0, 2, &out).ok());
   EXPECT_EQ(out, "{}\n{}\n");
+}
+
+// A field of a random type and what makes its values, children included.
+struct Shape {
+  Field field;
+  const ValueCase* value = nullptr;  // null: STRUCT
+  std::vector<Shape> fields;
+};
+
+Shape RandomShape(std::mt19937_64* random, const std::string& name, int depth) {
+  Shape shape;
+  if (depth > 0 && (*random)() % 3 == 0) {
+    shape.field = {.name = name, .kind = TypeKind::kStruct};
+    for (size_t i = 0; i <= (*random)() % 4; ++i) {
+      shape.fields.push_back(RandomShape(random, "f" + std::to_string(i), depth - 1));
+      shape.field.fields.push_back(shape.fields.back().field);
+    }
+  } else {
+    shape.value = &ValueCases()[(*random)() % ValueCases().size()];
+    shape.field = shape.value->field;
+    shape.field.name = name;
+  }
+  shape.field.mode = std::array{Mode::kNullable, Mode::kRequired, Mode::kRepeated}[(*random)() % 3];
+  return shape;
+}
+
+std::string RandomObject(std::mt19937_64* random, const std::vector<Shape>& fields);
+
+std::string RandomSingle(std::mt19937_64* random, const Shape& shape) {
+  if (shape.value == nullptr) return RandomObject(random, shape.fields);
+  if (shape.value->json != nullptr) return shape.value->json;
+  std::string quoted;
+  AppendJsonString(shape.value->text, &quoted);
+  return quoted;
+}
+
+std::string RandomObject(std::mt19937_64* random, const std::vector<Shape>& fields) {
+  std::string object = "{";
+  for (const Shape& shape : fields) {
+    if (object.size() > 1) object += ",";
+    object += "\"" + shape.field.name + "\":";
+    if (shape.field.mode == Mode::kRepeated) {
+      object += "[";
+      for (size_t i = 0, count = (*random)() % 4; i < count; ++i) object += (i > 0 ? "," : "") + RandomSingle(random, shape);
+      object += "]";
+    } else {
+      object += shape.field.mode == Mode::kNullable && (*random)() % 3 == 0 ? "null" : RandomSingle(random, shape);
+    }
+  }
+  return object + "}";
+}
+
+TEST(JsonRowTest, RandomRowsOfRandomNestedSchemas) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Shape> columns;
+    TableSchema table;
+    for (size_t i = 0; i <= random() % 5; ++i) {
+      columns.push_back(RandomShape(&random, "c" + std::to_string(i), 4));
+      table.fields.push_back(columns.back().field);
+    }
+    std::vector<std::string> rows;
+    std::string all;
+    for (int row = 0; row < 10; ++row) all += rows.emplace_back(RandomObject(&random, columns) + "\n");
+    auto schema = ToArrowSchema(table).ValueOrDie();
+    auto batch = ReadRows(schema, all);
+    ASSERT_TRUE(batch->Validate().ok()) << batch->Validate();
+    auto writer = JsonRowWriter::Make(schema).ValueOrDie();
+    std::string out;
+    ASSERT_TRUE(writer->Append(*batch, 0, 10, &out).ok());
+    ASSERT_EQ(out, all);
+    // Canonical data is canonical, whole and sliced.
+    auto canonicalizer = Canonicalizer::Make(schema, schema).ValueOrDie();
+    const auto first = static_cast<int64_t>(random() % 10);
+    auto slice = canonicalizer->Convert(*batch->Slice(first));
+    ASSERT_TRUE(slice.ok()) << slice.status();
+    out.clear();
+    ASSERT_TRUE(writer->Append(**slice, 0, 10 - first, &out).ok());
+    std::string want;
+    for (auto row = static_cast<size_t>(first); row < rows.size(); ++row) want += rows[row];
+    ASSERT_EQ(out, want);
+  }
 }
 
 TEST(JsonRowTest, OtherSchemasAreRefused) {
