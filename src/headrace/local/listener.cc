@@ -19,6 +19,9 @@
 namespace headrace::local {
 namespace {
 
+// How long it lets connections wait that it has no descriptors for: asked again at once it would spin.
+constexpr int kOutOfDescriptorsMs = 100;
+
 arrow::Status SystemError(std::string_view what, const std::string& where) {
   return MakeError({.code = Code::kUnavailable, .service = "local service", .resource = where},
                    fmt::format("{} {}: {}", what, where, std::strerror(errno)));
@@ -98,8 +101,10 @@ void Listener::BreakAll() {
 }
 
 void Listener::Run(const Accepted& accepted) {
+  bool may_accept = true;
   while (true) {
-    std::vector<pollfd> polled = {{wake_, POLLIN, 0}, {listening_, POLLIN, 0}};
+    // poll() leaves out a negative descriptor.
+    std::vector<pollfd> polled = {{wake_, POLLIN, 0}, {may_accept ? listening_ : -1, POLLIN, 0}};
     std::vector<int> numbers;
     {
       std::lock_guard lock(mutex_);
@@ -109,7 +114,7 @@ void Listener::Run(const Accepted& accepted) {
       }
     }
     // Without a time limit: Stop wakes it.
-    if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
+    if (poll(polled.data(), polled.size(), may_accept ? -1 : kOutOfDescriptorsMs) < 0 && errno != EINTR) return;
     if (polled[0].revents != 0) return;
     {
       std::lock_guard lock(mutex_);
@@ -119,19 +124,19 @@ void Listener::Run(const Accepted& accepted) {
         duplicates_.erase(numbers[i]);
       }
     }
-    if (polled[1].revents != 0) AcceptOne(accepted);
+    may_accept = polled[1].revents == 0 || AcceptOne(accepted);
   }
 }
 
-void Listener::AcceptOne(const Accepted& accepted) {
+bool Listener::AcceptOne(const Accepted& accepted) {
   int fd = accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) {
     close(fd);
-    return;
+    return false;
   }
   {
     std::lock_guard lock(mutex_);
@@ -143,6 +148,7 @@ void Listener::AcceptOne(const Accepted& accepted) {
     }
   }
   accepted(fd);
+  return true;
 }
 
 }  // namespace headrace::local

@@ -36,7 +36,8 @@ class Listener {
 
  private:
   void Run(const Accepted& accepted);
-  void AcceptOne(const Accepted& accepted);
+  /// False when the process has no descriptor left: the connection goes on waiting.
+  bool AcceptOne(const Accepted& accepted);
 
   int listening_ = -1;
   int wake_ = -1;
