@@ -166,6 +166,10 @@ def test_unknown_fields_of_a_struct(client, data_format):
      lambda row: row["moment"] is not None and row["moment"] < datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)),
     ("amount BETWEEN -1000000000 AND 1000000000.5", lambda row: row["amount"] is not None and -1000000000 <= row["amount"] <= 1000000000.5),
     ("score = NULL", lambda row: False),
+    ("name LIKE '%r_' OR STARTS_WITH(name, 'xx')", lambda row: row["name"] is not None and (row["name"][-2:-1] == "r" or row["name"].startswith("xx"))),
+    ("id + 1 = 5 OR LENGTH(name) > 30", lambda row: row["id"] == 4 or (row["name"] is not None and len(row["name"]) > 30)),
+    ("day = CAST('2014-9-27' AS DATE) OR place.label = 'h'", lambda row: row["day"] == datetime.date(2014, 9, 27) or (row["place"] is not None and row["place"]["label"] == "h")),
+    ("IFNULL(flag, FALSE) IS DISTINCT FROM flag", lambda row: row["Flag"] is None),
 ])
 def test_row_restriction(client, rows, restriction, wanted):
     session = create(client, 3, row_restriction=restriction, selected_fields=["id"])
@@ -219,7 +223,7 @@ def test_progress_rises_to_one(client):
     (exceptions.InvalidArgument, "preferred_min_stream_count", {"streams": 3, "preferred": 5}),  # fact R6
     (exceptions.InvalidArgument, "do not exist in the table schema: nope", {"selected_fields": ["nope"]}),
     (exceptions.InvalidArgument, r"at \[1:6\]", {"row_restriction": "id = "}),
-    (exceptions.MethodNotImplemented, "the function LENGTH", {"row_restriction": "LENGTH(name) = 1"}),
+    (exceptions.MethodNotImplemented, "the function ST_GEOGFROMTEXT", {"row_restriction": "st_equals(name, st_geogfromtext('POINT(2 2)'))"}),
     (exceptions.InvalidArgument, "ARROW data format", {"data_format": types.DataFormat.AVRO, "arrow_serialization_options": types.ArrowSerializationOptions()}),
     (exceptions.InvalidArgument, "exceeds the maximum time travel duration of 168h",  # fact R8
      {"modifiers": types.ReadSession.TableModifiers(snapshot_time=datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc))}),

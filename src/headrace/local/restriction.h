@@ -1,9 +1,7 @@
 // Row restrictions: the WHERE-like text of a read session, parsed, bound to a schema and evaluated on columns with three-valued logic.
 //
-// What is taken: comparisons = != <> < <= > >=, [NOT] IN (...), [NOT] BETWEEN, IS [NOT] NULL / TRUE / FALSE, AND, OR, NOT, parentheses;
-// columns (also a.b of structs, also in backquotes) and literals: integers, floats, strings, TRUE, FALSE, NULL, and DATE, TIME, DATETIME,
-// TIMESTAMP, NUMERIC and BIGNUMERIC with a string. Other SQL (functions, arithmetic, LIKE, CAST) is UNIMPLEMENTED by name. All values are
-// immutable and may be shared by threads.
+// docs/local-service.md lists what is taken. What is valid for the real service and not taken (subqueries, most functions, bit operators
+// ...) is UNIMPLEMENTED by name. All values are immutable and may be shared by threads.
 #pragma once
 
 #include <memory>
@@ -24,11 +22,29 @@ inline constexpr size_t kMaxRestrictionBytes = 1 << 20;
 inline constexpr int kMaxRestrictionDepth = 200;
 
 struct SyntaxNode {
-  enum class Kind { kColumn, kLiteral, kComparison, kAnd, kOr, kNot, kIn, kBetween, kIsNull, kIsTrue, kIsFalse };
-  enum class Literal { kNull, kBool, kInteger, kFloat, kString, kNumeric, kBigNumeric, kDate, kTime, kDatetime, kTimestamp };
+  enum class Kind {
+    kColumn,
+    kLiteral,
+    kComparison,
+    kAnd,
+    kOr,
+    kNot,
+    kIn,
+    kBetween,
+    kLike,
+    kDistinct,
+    kIsNull,
+    kIsTrue,
+    kIsFalse,
+    kArithmetic,
+    kNegate,
+    kFunction,
+    kCast
+  };
+  enum class Literal { kNull, kBool, kInteger, kFloat, kString, kBytes, kNumeric, kBigNumeric, kDate, kTime, kDatetime, kTimestamp };
   Kind kind = Kind::kLiteral;
   size_t offset = 0;                // of its first byte in the text, for messages
-  std::string text{};               // a literal's value, a comparison's operator
+  std::string text{};               // a literal's value, an operator, a function's name, the type of a CAST
   std::vector<std::string> path{};  // a column's names
   Literal literal = Literal::kNull;
   std::vector<std::unique_ptr<SyntaxNode>> children{};  // kIn: the operand, then the list; kBetween: operand, low, high
@@ -47,7 +63,7 @@ class Restriction {
   /// One value a row: true, false or null. `batch` has the schema that was bound.
   arrow::Result<std::shared_ptr<arrow::BooleanArray>> Evaluate(const arrow::RecordBatch& batch) const;
 
-  struct Bound;  // see restriction_bind.cc
+  struct Bound;  // see restriction_bound.h
 
  private:
   explicit Restriction(std::shared_ptr<const Bound> root);

@@ -5,108 +5,25 @@
 #include <arrow/array/builder_base.h>
 #include <arrow/array/util.h>
 #include <arrow/compute/api_scalar.h>
-#include <arrow/compute/cast.h>
-#include <arrow/compute/exec.h>
 #include <arrow/compute/initialize.h>
-#include <arrow/datum.h>
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
 #include "headrace/local/restriction.h"
+#include "headrace/local/restriction_bound.h"
+#include "headrace/local/restriction_function.h"
 #include "headrace/local/restriction_lexer.h"
 #include "headrace/local/restriction_literal.h"
+#include "headrace/types/type_table.h"
+#include "headrace/types/value_text.h"
 
 namespace headrace::local {
-
-namespace cp = arrow::compute;
-
-// An expression whose columns are found and whose sides have one type. Evaluated bottom up with Arrow's kernels.
-struct Restriction::Bound {
-  enum class Op { kColumn, kConstant, kCall, kAnd, kOr };
-  using Pointer = std::shared_ptr<const Bound>;
-  Op op = Op::kConstant;
-  std::shared_ptr<arrow::DataType> type{};
-  std::string incomparable{};                      // GEOGRAPHY, JSON: a type that Arrow has only as text
-  std::vector<int> path{};                         // kColumn
-  arrow::Datum constant{};                         // kConstant
-  std::string function{};                          // kCall
-  std::shared_ptr<cp::FunctionOptions> options{};  // kCall
-  std::vector<Pointer> children{};
-
-  arrow::Result<arrow::Datum> Evaluate(const arrow::RecordBatch& batch) const {
-    switch (op) {
-      case Op::kConstant:
-        return constant;
-      case Op::kColumn: {
-        arrow::Datum value(batch.column(path[0]));
-        if (path.size() == 1) return value;
-        // A null struct has null fields.
-        return cp::CallFunction("struct_field", {value},
-                                std::make_unique<cp::StructFieldOptions>(std::vector<int>(path.begin() + 1, path.end())).get());
-      }
-      case Op::kCall: {
-        std::vector<arrow::Datum> arguments;
-        for (const Pointer& child : children) {
-          ARROW_ASSIGN_OR_RAISE(arguments.emplace_back(), child->Evaluate(batch));
-        }
-        return cp::CallFunction(function, arguments, options.get());
-      }
-      case Op::kAnd:
-      case Op::kOr:
-        break;
-    }
-    ARROW_ASSIGN_OR_RAISE(arrow::Datum left, children[0]->Evaluate(batch));
-    for (size_t i = 1; i < children.size(); ++i) {
-      ARROW_ASSIGN_OR_RAISE(arrow::Datum right, children[i]->Evaluate(batch));
-      ARROW_ASSIGN_OR_RAISE(left, cp::CallFunction(op == Op::kAnd ? "and_kleene" : "or_kleene", {left, right}));
-    }
-    return left;
-  }
-};
-
 namespace {
 
+namespace cp = arrow::compute;
 using Bound = Restriction::Bound;
 using Pointer = Bound::Pointer;
 using Kind = SyntaxNode::Kind;
-
-bool IsDecimal(const arrow::DataType& type) { return type.id() == arrow::Type::DECIMAL128 || type.id() == arrow::Type::DECIMAL256; }
-bool IsNumber(const arrow::DataType& type) {
-  return type.id() == arrow::Type::INT64 || type.id() == arrow::Type::DOUBLE || IsDecimal(type);
-}
-
-Pointer Constant(std::shared_ptr<arrow::Scalar> value) {
-  auto bound = std::make_shared<Bound>();
-  bound->type = value->type;
-  bound->constant = arrow::Datum(std::move(value));
-  return bound;
-}
-
-Pointer Call(std::string function, std::vector<Pointer> children, std::shared_ptr<arrow::DataType> type,
-             std::shared_ptr<cp::FunctionOptions> options = nullptr) {
-  auto bound = std::make_shared<Bound>();
-  bound->op = Bound::Op::kCall;
-  bound->function = std::move(function);
-  bound->children = std::move(children);
-  bound->type = std::move(type);
-  bound->options = std::move(options);
-  return bound;
-}
-
-Pointer CastTo(Pointer child, const std::shared_ptr<arrow::DataType>& type) {
-  if (child->type->Equals(*type)) return child;
-  auto options = std::make_shared<cp::CastOptions>(cp::CastOptions::Safe(type));
-  // An INT64 beyond 2^53 compares with a FLOAT64 as its nearest double, as in GoogleSQL.
-  if (type->id() == arrow::Type::DOUBLE) options->allow_float_truncate = true;
-  return Call("cast", {std::move(child)}, type, std::move(options));
-}
-
-// The type in which two numbers meet (GoogleSQL's supertypes): FLOAT64 when one is FLOAT64, else a decimal with the larger scale.
-std::shared_ptr<arrow::DataType> CommonNumber(const arrow::DataType& a, const arrow::DataType& b) {
-  if (a.id() == arrow::Type::DOUBLE || b.id() == arrow::Type::DOUBLE) return arrow::float64();
-  auto scale = [](const arrow::DataType& type) { return IsDecimal(type) ? static_cast<const arrow::DecimalType&>(type).scale() : 0; };
-  return arrow::decimal256(76, std::max(scale(a), scale(b)));
-}
 
 class Binder {
  public:
@@ -122,6 +39,25 @@ class Binder {
 
  private:
   arrow::Status Error(const SyntaxNode& node, std::string_view message) const { return RestrictionError(text_, node.offset, message); }
+
+  // An error of what has no position of its own gets the node's.
+  arrow::Result<Pointer> Placed(const SyntaxNode& node, arrow::Result<Pointer> bound) const {
+    if (bound.ok()) return bound;
+    if (CodeOf(bound.status()) != Code::kUnimplemented) return Error(node, bound.status().message());
+    return Unsupported("row_restriction", fmt::format("{}, at {}.", bound.status().message(), PositionText(text_, node.offset)));
+  }
+
+  static Pointer OrFalse(Pointer value) {
+    return CallOf("coalesce", {std::move(value), ConstantOf(std::make_shared<arrow::BooleanScalar>(false))}, arrow::boolean());
+  }
+
+  // For an operand with several parents: evaluated once a batch, else nesting would multiply the work.
+  arrow::Result<Pointer> Shared(const SyntaxNode& node) {
+    ARROW_ASSIGN_OR_RAISE(Pointer bound, Bind(node));
+    auto shared = std::make_shared<Bound>(*bound);
+    shared->shared = true;
+    return Pointer(shared);
+  }
 
   arrow::Result<Pointer> Bind(const SyntaxNode& node) {
     switch (node.kind) {
@@ -144,27 +80,50 @@ class Binder {
       }
       case Kind::kNot: {
         ARROW_ASSIGN_OR_RAISE(Pointer child, BindBool(*node.children[0], "Operand of NOT"));
-        return Call("invert", {std::move(child)}, arrow::boolean());
+        return CallOf("invert", {std::move(child)}, arrow::boolean());
       }
       case Kind::kIn:
         return In(node);
+      case Kind::kLike: {
+        ARROW_ASSIGN_OR_RAISE(Pointer value, Bind(*node.children[0]));
+        ARROW_ASSIGN_OR_RAISE(Pointer pattern, Bind(*node.children[1]));
+        return Placed(node, BindLike(std::move(value), pattern));
+      }
+      case Kind::kDistinct:
+        return Distinct(node);
+      case Kind::kArithmetic:
+        return Arithmetic(node);
+      case Kind::kNegate: {
+        ARROW_ASSIGN_OR_RAISE(Pointer operand, Bind(*node.children[0]));
+        return Placed(node, BindSign(node.text, std::move(operand)));
+      }
+      case Kind::kFunction: {
+        std::vector<Pointer> arguments;
+        for (const auto& child : node.children) {
+          ARROW_ASSIGN_OR_RAISE(arguments.emplace_back(), Bind(*child));
+        }
+        return Placed(node, BindFunction(node.text, std::move(arguments)));
+      }
+      case Kind::kCast:
+        return Cast(node);
       case Kind::kBetween: {
         auto both = std::make_shared<Bound>();
         both->op = Bound::Op::kAnd;
         both->type = arrow::boolean();
-        ARROW_ASSIGN_OR_RAISE(both->children.emplace_back(), Compare(node, ">=", *node.children[0], *node.children[1]));
-        ARROW_ASSIGN_OR_RAISE(both->children.emplace_back(), Compare(node, "<=", *node.children[0], *node.children[2]));
+        ARROW_ASSIGN_OR_RAISE(Pointer value, Shared(*node.children[0]));
+        ARROW_ASSIGN_OR_RAISE(both->children.emplace_back(), Compare(node, ">=", *node.children[0], *node.children[1], value));
+        ARROW_ASSIGN_OR_RAISE(both->children.emplace_back(), Compare(node, "<=", *node.children[0], *node.children[2], value));
         return Pointer(both);
       }
       case Kind::kIsNull: {
         ARROW_ASSIGN_OR_RAISE(Pointer child, Bind(*node.children[0]));
-        return Call("is_null", {std::move(child)}, arrow::boolean());
+        return CallOf("is_null", {std::move(child)}, arrow::boolean());
       }
       case Kind::kIsTrue:
       case Kind::kIsFalse: {
         ARROW_ASSIGN_OR_RAISE(Pointer child, BindBool(*node.children[0], "Operand of IS"));
-        if (node.kind == Kind::kIsFalse) child = Call("invert", {std::move(child)}, arrow::boolean());
-        return Call("coalesce", {std::move(child), Constant(std::make_shared<arrow::BooleanScalar>(false))}, arrow::boolean());
+        if (node.kind == Kind::kIsFalse) child = CallOf("invert", {std::move(child)}, arrow::boolean());
+        return OrFalse(std::move(child));
       }
     }
     return Error(node, "Syntax error");
@@ -177,7 +136,7 @@ class Binder {
     std::shared_ptr<arrow::Field> field;
     for (const std::string& name : node.path) {
       if (field != nullptr) {
-        if (field->type()->id() != arrow::Type::STRUCT) {
+        if (field->type()->id() != arrow::Type::STRUCT || !MarkedType(*field).empty()) {
           return Error(node, fmt::format("Cannot access field {} on a value with type {}", name, TypeName(*field)));
         }
         fields = &field->type()->fields();
@@ -193,18 +152,28 @@ class Binder {
       bound->path.push_back(*found);
     }
     bound->type = field->type();
-    if (field->HasMetadata() && field->metadata()->Contains("ARROW:extension:name")) bound->incomparable = TypeName(*field);
+    bound->sql_type = MarkedType(*field);
     return Pointer(bound);
   }
 
-  // GEOGRAPHY and JSON are text to Arrow, told apart by the field's metadata; GoogleSQL compares neither.
-  static std::string TypeName(const arrow::Field& field) {
-    if (field.HasMetadata()) {
-      auto name = field.metadata()->Get("ARROW:extension:name");
-      if (name.ok())
-        return name->find("json") != std::string::npos ? "JSON" : name->find("geography") != std::string::npos ? "GEOGRAPHY" : *name;
+  // The types that Arrow has only as text or as a struct are told apart by the field's metadata. Empty when it is another.
+  static std::string MarkedType(const arrow::Field& field) {
+    if (!field.HasMetadata()) return "";
+    auto mark = field.metadata()->Get(kExtensionNameKey);
+    if (!mark.ok()) return "";
+    if (*mark == kTimestampPicosExtension) return "TIMESTAMP";
+    for (const char* type : {"json", "geography", "interval", "range"}) {
+      if (mark->find(type) == std::string::npos) continue;
+      std::string name(type);
+      for (char& c : name) c = static_cast<char>(c - 32);
+      return name;
     }
-    return SqlTypeName(*field.type());
+    return "";
+  }
+
+  static std::string TypeName(const arrow::Field& field) {
+    std::string marked = MarkedType(field);
+    return marked.empty() ? SqlTypeName(*field.type()) : marked;
   }
 
   static bool EqualNames(std::string_view a, std::string_view b) {
@@ -218,13 +187,14 @@ class Binder {
   arrow::Result<Pointer> ValueAs(const SyntaxNode& node, const std::shared_ptr<arrow::DataType>& type, bool must) {
     auto value = LiteralValue(node, type);
     if (!value.ok()) return Error(node, value.status().message());
-    if (*value != nullptr) return Constant(*value);
+    if (*value != nullptr) return ConstantOf(*value);
     if (must) return Error(node, fmt::format("{} value is out of range or has too many digits", SqlTypeName(*type)));
     return nullptr;
   }
 
   // Binds both sides to one type.
-  arrow::Result<std::pair<Pointer, Pointer>> Unify(const SyntaxNode& node, std::string_view op, const SyntaxNode& a, const SyntaxNode& b) {
+  arrow::Result<std::pair<Pointer, Pointer>> Unify(const SyntaxNode& node, std::string_view op, const SyntaxNode& a, const SyntaxNode& b,
+                                                   Pointer bound_a) {
     bool literal_a = a.kind == Kind::kLiteral;
     bool literal_b = b.kind == Kind::kLiteral;
     // A text or NULL beside another literal is the one that gives way.
@@ -233,7 +203,10 @@ class Binder {
       ARROW_ASSIGN_OR_RAISE(auto sides, WithLiteral(node, op, std::move(right), a));
       return std::pair(std::move(sides.second), std::move(sides.first));
     }
-    ARROW_ASSIGN_OR_RAISE(Pointer left, Bind(a));
+    Pointer left = std::move(bound_a);
+    if (left == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(left, Bind(a));
+    }
     if (literal_b) return WithLiteral(node, op, std::move(left), b);
     ARROW_ASSIGN_OR_RAISE(Pointer right, Bind(b));
     return Meet(node, op, std::move(left), std::move(right));
@@ -241,7 +214,8 @@ class Binder {
 
   arrow::Result<std::pair<Pointer, Pointer>> WithLiteral(const SyntaxNode& node, std::string_view op, Pointer value,
                                                          const SyntaxNode& literal) {
-    ARROW_RETURN_NOT_OK(CheckComparable(node, op, *value, *LiteralType(literal)));
+    ARROW_RETURN_NOT_OK(CheckComparable(node, op, *value, SqlTypeName(*LiteralType(literal))));
+    if (value->IsPicos()) return WithPicos(node, op, std::move(value), literal);
     if (Coerces(literal.literal, *value->type)) {
       bool typed = literal.literal == SyntaxNode::Literal::kNumeric || literal.literal == SyntaxNode::Literal::kBigNumeric;
       if (typed) ARROW_RETURN_NOT_OK(OwnValue(literal).status());  // must be a value of its own type, whatever the column's
@@ -251,18 +225,36 @@ class Binder {
       auto wide = WideDecimal(literal, static_cast<const arrow::DecimalType&>(*value->type).scale());
       if (!wide.ok()) return Error(literal, wide.status().message());
       if (*wide == nullptr) return Error(literal, "NUMERIC value is out of range or has too many digits");
-      return std::pair(CastTo(std::move(value), (*wide)->type), Constant(*wide));
+      return std::pair(CastTo(std::move(value), (*wide)->type), ConstantOf(*wide));
     }
     ARROW_ASSIGN_OR_RAISE(Pointer constant, OwnValue(literal));
     return Meet(node, op, std::move(value), std::move(constant));
   }
 
+  // A TIMESTAMP(12) is text with all of its digits: the literal becomes such a text.
+  arrow::Result<std::pair<Pointer, Pointer>> WithPicos(const SyntaxNode& node, std::string_view op, Pointer value,
+                                                       const SyntaxNode& literal) {
+    if (literal.literal == SyntaxNode::Literal::kNull) return std::pair(std::move(value), ConstantOf(arrow::MakeNullScalar(arrow::utf8())));
+    if (literal.literal != SyntaxNode::Literal::kString && literal.literal != SyntaxNode::Literal::kTimestamp) {
+      return NoSignature(node, op, SqlTypeOf(*value), SqlTypeName(*LiteralType(literal)));
+    }
+    auto picos = ParsePicosTimestamp(literal.text);
+    if (!picos.ok()) {
+      ARROW_ASSIGN_OR_RAISE(Pointer micros, ValueAs(literal, arrow::timestamp(arrow::TimeUnit::MICRO, "UTC"), true));
+      int64_t number = static_cast<const arrow::TimestampScalar&>(*micros->constant.scalar()).value;
+      int64_t second = number / kMicrosPerSecond - (number % kMicrosPerSecond < 0 ? 1 : 0);
+      picos = PicosTimestamp{second, (number - second * kMicrosPerSecond) * 1'000'000};
+    }
+    std::string text;
+    AppendPicosTimestamp(*picos, &text);
+    return std::pair(std::move(value), ConstantOf(std::make_shared<arrow::StringScalar>(std::move(text))));
+  }
+
   arrow::Result<std::pair<Pointer, Pointer>> Meet(const SyntaxNode& node, std::string_view op, Pointer left, Pointer right) {
-    ARROW_RETURN_NOT_OK(CheckComparable(node, op, *left, *right->type));
-    ARROW_RETURN_NOT_OK(CheckComparable(node, op, *right, *left->type));
-    if (left->type->Equals(*right->type)) return std::pair(std::move(left), std::move(right));
-    if (!IsNumber(*left->type) || !IsNumber(*right->type))
-      return NoSignature(node, op, SqlTypeName(*left->type), SqlTypeName(*right->type));
+    ARROW_RETURN_NOT_OK(CheckComparable(node, op, *left, SqlTypeOf(*right)));
+    ARROW_RETURN_NOT_OK(CheckComparable(node, op, *right, SqlTypeOf(*left)));
+    if (left->type->Equals(*right->type) && left->sql_type == right->sql_type) return std::pair(std::move(left), std::move(right));
+    if (!IsNumber(*left->type) || !IsNumber(*right->type)) return NoSignature(node, op, SqlTypeOf(*left), SqlTypeOf(*right));
     auto common = CommonNumber(*left->type, *right->type);
     return std::pair(CastTo(std::move(left), common), CastTo(std::move(right), common));
   }
@@ -271,21 +263,23 @@ class Binder {
     return Error(node, fmt::format("No matching signature for operator {} for argument types: {}, {}", op, left, right));
   }
 
-  arrow::Status CheckComparable(const SyntaxNode& node, std::string_view op, const Bound& value, const arrow::DataType& other) const {
+  arrow::Status CheckComparable(const SyntaxNode& node, std::string_view op, const Bound& value, const std::string& other) const {
     constexpr std::array kComparable = {arrow::Type::INT64,  arrow::Type::DOUBLE,     arrow::Type::BOOL,       arrow::Type::STRING,
                                         arrow::Type::BINARY, arrow::Type::DECIMAL128, arrow::Type::DECIMAL256, arrow::Type::DATE32,
                                         arrow::Type::TIME64, arrow::Type::TIMESTAMP};
     bool comparable = std::find(kComparable.begin(), kComparable.end(), value.type->id()) != kComparable.end();
-    if (comparable && value.incomparable.empty()) return arrow::Status::OK();
-    return NoSignature(node, op, value.incomparable.empty() ? SqlTypeName(*value.type) : value.incomparable, SqlTypeName(other));
+    if (comparable && (value.sql_type.empty() || value.IsPicos())) return arrow::Status::OK();
+    return NoSignature(node, op, SqlTypeOf(value), other);
   }
 
-  arrow::Result<Pointer> Compare(const SyntaxNode& node, std::string_view op, const SyntaxNode& a, const SyntaxNode& b) {
-    ARROW_ASSIGN_OR_RAISE(auto sides, Unify(node, op, a, b));
+  // `bound_a` is `a` bound before, or null.
+  arrow::Result<Pointer> Compare(const SyntaxNode& node, std::string_view op, const SyntaxNode& a, const SyntaxNode& b,
+                                 Pointer bound_a = nullptr) {
+    ARROW_ASSIGN_OR_RAISE(auto sides, Unify(node, op, a, b, std::move(bound_a)));
     constexpr std::array<std::pair<std::string_view, const char*>, 6> kFunctions = {
         {{"=", "equal"}, {"!=", "not_equal"}, {"<", "less"}, {"<=", "less_equal"}, {">", "greater"}, {">=", "greater_equal"}}};
     for (const auto& [symbol, function] : kFunctions) {
-      if (symbol == op) return Call(function, {std::move(sides.first), std::move(sides.second)}, arrow::boolean());
+      if (symbol == op) return CallOf(function, {std::move(sides.first), std::move(sides.second)}, arrow::boolean());
     }
     return Error(node, "Syntax error");
   }
@@ -293,7 +287,7 @@ class Binder {
   // Values of the operand's own type become one look-up, the rest comparisons; an OR over both keeps the three-valued result.
   arrow::Result<Pointer> In(const SyntaxNode& node) {
     const SyntaxNode& operand = *node.children[0];
-    ARROW_ASSIGN_OR_RAISE(Pointer value, Bind(operand));
+    ARROW_ASSIGN_OR_RAISE(Pointer value, Shared(operand));
     std::unique_ptr<arrow::ArrayBuilder> set;
     ARROW_ASSIGN_OR_RAISE(set, arrow::MakeBuilder(value->type));
     auto any = std::make_shared<Bound>();
@@ -301,21 +295,22 @@ class Binder {
     any->type = arrow::boolean();
     for (size_t i = 1; i < node.children.size(); ++i) {
       const SyntaxNode& item = *node.children[i];
-      if (operand.kind != Kind::kLiteral && item.kind == Kind::kLiteral && Coerces(item.literal, *value->type)) {
-        ARROW_RETURN_NOT_OK(CheckComparable(node, "IN", *value, *LiteralType(item)));
+      bool looked_up = operand.kind != Kind::kLiteral && item.kind == Kind::kLiteral && !value->IsPicos();
+      if (looked_up && Coerces(item.literal, *value->type)) {
+        ARROW_RETURN_NOT_OK(CheckComparable(node, "IN", *value, SqlTypeName(*LiteralType(item))));
         ARROW_ASSIGN_OR_RAISE(Pointer constant, ValueAs(item, value->type, false));
         if (constant != nullptr) {
           ARROW_RETURN_NOT_OK(AddToSet(*constant->constant.scalar(), set.get()));
           continue;
         }
       }
-      ARROW_ASSIGN_OR_RAISE(any->children.emplace_back(), Compare(node, "=", operand, item));
+      ARROW_ASSIGN_OR_RAISE(any->children.emplace_back(), Compare(node, "=", operand, item, value));
     }
     if (set->length() > 0) {
       ARROW_ASSIGN_OR_RAISE(auto values, set->Finish());
       // INCONCLUSIVE is SQL's: null when the operand is null, or when nothing matches and the list has a null.
       auto options = std::make_shared<cp::SetLookupOptions>(values, cp::SetLookupOptions::INCONCLUSIVE);
-      any->children.push_back(Call("is_in", {std::move(value)}, arrow::boolean(), std::move(options)));
+      any->children.push_back(CallOf("is_in", {std::move(value)}, arrow::boolean(), std::move(options)));
     }
     return Pointer(any);
   }
@@ -326,6 +321,60 @@ class Binder {
     if (value.type->id() != arrow::Type::DOUBLE || !value.is_valid) return arrow::Status::OK();
     double number = static_cast<const arrow::DoubleScalar&>(value).value;
     return number == 0 ? set->AppendScalar(arrow::DoubleScalar(-number)) : arrow::Status::OK();
+  }
+
+  // Two NULLs are not distinct, NULL and a value are.
+  arrow::Result<Pointer> Distinct(const SyntaxNode& node) {
+    const SyntaxNode& a = *node.children[0];
+    const SyntaxNode& b = *node.children[1];
+    ARROW_ASSIGN_OR_RAISE(Pointer equal, Compare(node, "=", a, b));
+    auto nulls = std::make_shared<Bound>();
+    nulls->op = Bound::Op::kAnd;
+    nulls->type = arrow::boolean();
+    for (const SyntaxNode* side : {&a, &b}) {
+      ARROW_ASSIGN_OR_RAISE(Pointer value, Bind(*side));
+      nulls->children.push_back(CallOf("is_null", {std::move(value)}, arrow::boolean()));
+    }
+    auto same = std::make_shared<Bound>();
+    same->op = Bound::Op::kOr;
+    same->type = arrow::boolean();
+    same->children = {OrFalse(std::move(equal)), nulls};
+    return CallOf("invert", {Pointer(same)}, arrow::boolean());
+  }
+
+  arrow::Result<Pointer> Arithmetic(const SyntaxNode& node) {
+    const SyntaxNode& a = *node.children[0];
+    const SyntaxNode& b = *node.children[1];
+    ARROW_ASSIGN_OR_RAISE(Pointer left, Bind(a));
+    ARROW_ASSIGN_OR_RAISE(Pointer right, Bind(b));
+    // A literal beside a NUMERIC is one too: 1.5 is not taken for a FLOAT64 there.
+    if (a.kind == Kind::kLiteral && IsDecimal(*right->type) && Coerces(a.literal, *right->type)) {
+      ARROW_ASSIGN_OR_RAISE(left, ValueAs(a, right->type, true));
+    } else if (b.kind == Kind::kLiteral && IsDecimal(*left->type) && Coerces(b.literal, *left->type)) {
+      ARROW_ASSIGN_OR_RAISE(right, ValueAs(b, left->type, true));
+    }
+    return Placed(node, BindArithmetic(node.text, std::move(left), std::move(right)));
+  }
+
+  arrow::Result<Pointer> Cast(const SyntaxNode& node) {
+    auto type = CastType(node.text);
+    if (type == nullptr) {
+      if (!TypeKindFromName(node.text)) return Error(node, fmt::format("Type not found: {}", node.text));
+      return Placed(
+          node, Unsupported("row_restriction", fmt::format("The local service does not take CAST to {} in a row restriction", node.text)));
+    }
+    const SyntaxNode& operand = *node.children[0];
+    // A literal is read as one of the type: CAST('2014-9-27' AS DATE).
+    bool text = operand.kind == Kind::kLiteral && operand.literal == SyntaxNode::Literal::kString;
+    if (text && type->id() == arrow::Type::BOOL) {
+      auto value = ParseBool(operand.text);
+      if (!value.ok()) return Error(node, fmt::format("Bad bool value: {}", operand.text));
+      return ConstantOf(std::make_shared<arrow::BooleanScalar>(*value));
+    }
+    if (text && type->id() != arrow::Type::BINARY) return ValueAs(operand, type, true);
+    if (operand.kind == Kind::kLiteral && Coerces(operand.literal, *type)) return ValueAs(operand, type, true);
+    ARROW_ASSIGN_OR_RAISE(Pointer value, Bind(operand));
+    return Placed(node, BindCast(std::move(value), type));
   }
 
   const std::string_view text_;
@@ -345,9 +394,14 @@ arrow::Result<std::shared_ptr<const Restriction>> Restriction::Bind(std::string_
 }
 
 arrow::Result<std::shared_ptr<arrow::BooleanArray>> Restriction::Evaluate(const arrow::RecordBatch& batch) const {
-  ARROW_ASSIGN_OR_RAISE(arrow::Datum result, root_->Evaluate(batch));
-  if (result.is_array()) return std::static_pointer_cast<arrow::BooleanArray>(result.make_array());
-  ARROW_ASSIGN_OR_RAISE(auto array, arrow::MakeArrayFromScalar(*result.scalar(), batch.num_rows()));
+  Bound::Known known;
+  auto result = root_->Evaluate(batch, &known);
+  if (!result.ok()) {  // a sum that is too large, a division by zero, a text that is no number
+    return MakeError({.code = Code::kInvalidArgument, .resource = "row_restriction", .reason = "INVALID_RESTRICTION"},
+                     fmt::format("request failed: row restriction cannot be evaluated: {}", result.status().message()));
+  }
+  if (result->is_array()) return std::static_pointer_cast<arrow::BooleanArray>(result->make_array());
+  ARROW_ASSIGN_OR_RAISE(auto array, arrow::MakeArrayFromScalar(*result->scalar(), batch.num_rows()));
   return std::static_pointer_cast<arrow::BooleanArray>(array);
 }
 

@@ -1,5 +1,6 @@
 #include "headrace/local/restriction_lexer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -61,8 +62,8 @@ class Lexer {
 
   arrow::Result<Token> Next() {
     char c = text_[at_];
-    if (c == '\'' || c == '"') return Quoted(c, Token::Kind::kString);
-    if (c == '`') return Quoted(c, Token::Kind::kQuotedName);
+    if (c == '\'' || c == '"') return Quoted(at_, Token::Kind::kString, false);
+    if (c == '`') return Quoted(at_, Token::Kind::kQuotedName, false);
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)) && !AfterName())) return Number();
     if (IsWordStart(c)) return Word();
     return Symbol();
@@ -75,15 +76,12 @@ class Lexer {
     size_t begin = at_;
     while (at_ < text_.size() && IsWord(text_[at_])) ++at_;
     std::string word(text_.substr(begin, at_ - begin));
-    bool quote = Peek() == '\'' || Peek() == '"';
-    if (quote && (word == "r" || word == "R" || word == "b" || word == "B" || word.size() == 2)) {
-      std::string lower;
-      for (char c : word) lower.push_back(static_cast<char>(c | 0x20));
-      if (lower == "r" || lower == "b" || lower == "rb" || lower == "br") {
-        return Unsupported("row_restriction",
-                           fmt::format("The local service does not take raw and bytes literals ({}'...') in a row restriction, at {}.",
-                                       word, PositionText(text_, begin)));
-      }
+    if (Peek() == '\'' || Peek() == '"') {
+      std::string prefix;
+      for (char c : word) prefix.push_back(static_cast<char>(c | 0x20));
+      if (prefix == "r") return Quoted(begin, Token::Kind::kString, true);
+      if (prefix == "b") return Quoted(begin, Token::Kind::kBytes, false);
+      if (prefix == "rb" || prefix == "br") return Quoted(begin, Token::Kind::kBytes, true);
     }
     return Token{Token::Kind::kWord, std::move(word), begin};
   }
@@ -115,36 +113,37 @@ class Lexer {
     return Token{kind, std::string(text_.substr(begin, at_ - begin)), begin};
   }
 
-  arrow::Result<Token> Quoted(char quote, Token::Kind kind) {
-    size_t begin = at_;
-    if (quote != '`' && Peek(1) == quote && Peek(2) == quote) {
-      return Unsupported(
-          "row_restriction",
-          fmt::format("The local service does not take triple-quoted strings in a row restriction, at {}.", PositionText(text_, begin)));
-    }
-    ++at_;
+  // A literal or a name from its first quote on; `begin` is that of its prefix. A raw one keeps its backslashes.
+  arrow::Result<Token> Quoted(size_t begin, Token::Kind kind, bool raw) {
+    const char quote = Peek();
+    const bool triple = quote != '`' && Peek(1) == quote && Peek(2) == quote;
+    const std::string end(triple ? 3 : 1, quote);
+    at_ += end.size();
     std::string value;
-    while (true) {
-      if (at_ >= text_.size() || text_[at_] == '\n') {
+    while (text_.substr(at_, end.size()) != end) {
+      if (at_ >= text_.size() || (!triple && (text_[at_] == '\n' || text_[at_] == '\r'))) {
         return RestrictionError(text_, begin,
-                                quote == '`' ? "Syntax error: Unclosed identifier literal" : "Syntax error: Unclosed string literal");
+                                quote == '`' ? "Syntax error: Unclosed identifier literal"
+                                : triple     ? "Syntax error: Unclosed triple-quoted string literal"
+                                             : "Syntax error: Unclosed string literal");
       }
-      char c = text_[at_];
-      if (c == quote) break;
-      if (c == '\\') {
-        ARROW_RETURN_NOT_OK(Escape(&value));
+      if (text_[at_] != '\\') {
+        value.push_back(text_[at_++]);
+      } else if (!raw) {
+        ARROW_RETURN_NOT_OK(Escape(kind == Token::Kind::kBytes, &value));
       } else {
-        value.push_back(c);
-        ++at_;
+        // A backslash of a raw literal stays, and so does what follows it, be it the quote.
+        value.append(text_.substr(at_, 2));
+        at_ = std::min(at_ + 2, text_.size());
       }
     }
-    ++at_;
+    at_ += end.size();
     if (kind == Token::Kind::kQuotedName && value.empty()) return RestrictionError(text_, begin, "Syntax error: Invalid empty identifier");
     return Token{kind, std::move(value), begin};
   }
 
   // The escape sequences of GoogleSQL's string literals.
-  arrow::Status Escape(std::string* value) {
+  arrow::Status Escape(bool bytes, std::string* value) {
     size_t begin = at_;
     char c = Peek(1);
     constexpr std::string_view kFrom = "abfnrtv\\?\"'`";
@@ -158,8 +157,8 @@ class Lexer {
     uint32_t base = 16;
     size_t skip = 2;
     if (c == 'x' || c == 'X') digits = 2;
-    if (c == 'u') digits = 4;
-    if (c == 'U') digits = 8;
+    if (c == 'u' && !bytes) digits = 4;
+    if (c == 'U' && !bytes) digits = 8;
     if (c >= '0' && c <= '3') {
       digits = 3;
       base = 8;
@@ -175,7 +174,11 @@ class Lexer {
     if (digits == 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
       return RestrictionError(text_, begin, "Syntax error: Illegal escape sequence");
     }
-    AppendUtf8(static_cast<uint32_t>(code), value);
+    if (bytes) {
+      value->push_back(static_cast<char>(code));
+    } else {
+      AppendUtf8(static_cast<uint32_t>(code), value);
+    }
     at_ += skip + static_cast<size_t>(digits);
     return arrow::Status::OK();
   }

@@ -10,7 +10,7 @@
 namespace headrace::local {
 
 struct Token {
-  enum class Kind { kWord, kQuotedName, kInteger, kFloat, kString, kSymbol, kEnd };
+  enum class Kind { kWord, kQuotedName, kInteger, kFloat, kString, kBytes, kSymbol, kEnd };
   Kind kind = Kind::kEnd;
   std::string text{};  // a string without its escapes, a name without its quotes, else as written
   size_t offset = 0;

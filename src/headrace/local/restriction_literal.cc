@@ -9,6 +9,8 @@
 #include <arrow/util/decimal.h>
 #include <fmt/format.h>
 
+#include "headrace/local/restriction_bound.h"
+
 namespace headrace::local {
 namespace {
 
@@ -196,7 +198,6 @@ arrow::Result<std::shared_ptr<arrow::Scalar>> TimeValue(std::string_view text, c
   return std::make_shared<arrow::TimestampScalar>(*micros, type);
 }
 
-bool IsDecimal(const arrow::DataType& type) { return type.id() == arrow::Type::DECIMAL128 || type.id() == arrow::Type::DECIMAL256; }
 bool IsZoned(const arrow::DataType& type) {
   return type.id() == arrow::Type::TIMESTAMP && !static_cast<const arrow::TimestampType&>(type).timezone().empty();
 }
@@ -245,6 +246,8 @@ std::shared_ptr<arrow::DataType> LiteralType(const SyntaxNode& literal) {
       return arrow::float64();
     case Literal::kString:
       return arrow::utf8();
+    case Literal::kBytes:
+      return arrow::binary();
     case Literal::kNumeric:
       return arrow::decimal128(38, 9);
     case Literal::kBigNumeric:
@@ -274,6 +277,8 @@ bool Coerces(Literal literal, const arrow::DataType& type) {
     case Literal::kString:
       return type.id() == arrow::Type::STRING || type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::TIME64 ||
              type.id() == arrow::Type::TIMESTAMP;
+    case Literal::kBytes:
+      return type.id() == arrow::Type::BINARY;
     case Literal::kNumeric:
     case Literal::kBigNumeric:
       return IsDecimal(type);
@@ -308,6 +313,8 @@ arrow::Result<std::shared_ptr<arrow::Scalar>> LiteralValue(const SyntaxNode& lit
     }
     case arrow::Type::STRING:
       return std::make_shared<arrow::StringScalar>(literal.text);
+    case arrow::Type::BINARY:
+      return std::make_shared<arrow::BinaryScalar>(literal.text);
     case arrow::Type::DECIMAL128:
     case arrow::Type::DECIMAL256:
       return DecimalValue(literal, type);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
@@ -33,8 +34,7 @@ constexpr std::array kReserved = {
     "USING",     "WHEN",      "WHERE",    "WINDOW",      "WITH",    "WITHIN"};
 
 // Keywords that begin or continue SQL which is valid for the real service and not taken here.
-constexpr std::array kNotTaken = {"LIKE",   "CAST", "CASE",  "EXTRACT", "INTERVAL", "EXISTS",
-                                  "UNNEST", "IF",   "ARRAY", "STRUCT",  "COLLATE",  "RANGE"};
+constexpr std::array kNotTaken = {"CASE", "INTERVAL", "EXISTS", "UNNEST", "ARRAY", "STRUCT", "COLLATE", "RANGE", "SAFE_CAST", "EXTRACT"};
 
 template <size_t N>
 bool Among(const std::array<const char*, N>& words, std::string_view word) {
@@ -84,10 +84,9 @@ class Parser {
     const Token& token = Peek();
     if (token.kind == Token::Kind::kWord) {
       std::string word = Upper(token.text);
-      if (word == "NOT" && IsWord("LIKE", 1)) return NotTaken(token, "LIKE");
       if (Among(kNotTaken, word)) return NotTaken(token, word);
     }
-    constexpr std::array kOperators = {"+", "-", "*", "/", "||", "|", "&", "^", "~", "<<", ">>", "["};
+    constexpr std::array kOperators = {"|", "&", "^", "~", "<<", ">>"};
     if (token.kind == Token::Kind::kSymbol && Among(kOperators, token.text)) {
       return NotTaken(token, fmt::format("the operator {}", token.text));
     }
@@ -98,6 +97,9 @@ class Parser {
         break;
       case Token::Kind::kString:
         got = "string literal";
+        break;
+      case Token::Kind::kBytes:
+        got = "bytes literal";
         break;
       case Token::Kind::kInteger:
       case Token::Kind::kFloat:
@@ -156,44 +158,89 @@ class Parser {
     return node;
   }
 
+  static Node Pair(Kind kind, size_t offset, Node left, Node right) {
+    Node node = Make(kind, offset);
+    node->children.push_back(std::move(left));
+    node->children.push_back(std::move(right));
+    return node;
+  }
+
   arrow::Result<Node> Predicate() {
-    ARROW_ASSIGN_OR_RAISE(Node operand, Operand());
+    ARROW_ASSIGN_OR_RAISE(Node operand, Sum());
     const Token& token = Peek();
     if (token.kind == Token::Kind::kSymbol) {
       constexpr std::array kComparisons = {"=", "!=", "<>", "<", "<=", ">", ">="};
       if (!Among(kComparisons, token.text)) return operand;
-      Node node = Make(Kind::kComparison, token.offset);
-      node->text = token.text == "<>" ? "!=" : token.text;
       ++at_;
-      node->children.push_back(std::move(operand));
-      ARROW_ASSIGN_OR_RAISE(Node right, Operand());
-      node->children.push_back(std::move(right));
+      ARROW_ASSIGN_OR_RAISE(Node right, Sum());
+      Node node = Pair(Kind::kComparison, token.offset, std::move(operand), std::move(right));
+      node->text = token.text == "<>" ? "!=" : token.text;
       return node;
     }
     if (Take(IsWord("IS"))) return Is(std::move(operand));
-    bool negate = IsWord("NOT") && (IsWord("IN", 1) || IsWord("BETWEEN", 1));
+    bool negate = IsWord("NOT") && (IsWord("IN", 1) || IsWord("BETWEEN", 1) || IsWord("LIKE", 1));
     if (negate) ++at_;
-    // Both use their operand several times: with whole expressions there, nesting would multiply the work.
-    if ((IsWord("IN") || IsWord("BETWEEN")) && operand->kind != Kind::kColumn && operand->kind != Kind::kLiteral) {
-      return NotTaken(Peek(), fmt::format("an expression before {}", Upper(Peek().text)));
-    }
     if (IsWord("IN")) {
       ARROW_ASSIGN_OR_RAISE(Node node, In(std::move(operand)));
       return Negate(std::move(node), negate);
     }
-    if (IsWord("BETWEEN")) {
-      Node node = Make(Kind::kBetween, Peek().offset);
+    if (IsWord("LIKE")) {
+      size_t offset = Peek().offset;
       ++at_;
-      node->children.push_back(std::move(operand));
-      ARROW_ASSIGN_OR_RAISE(Node low, Operand());
-      node->children.push_back(std::move(low));
+      ARROW_ASSIGN_OR_RAISE(Node pattern, Sum());
+      return Negate(Pair(Kind::kLike, offset, std::move(operand), std::move(pattern)), negate);
+    }
+    if (IsWord("BETWEEN")) {
+      size_t offset = Peek().offset;
+      ++at_;
+      ARROW_ASSIGN_OR_RAISE(Node low, Sum());
       if (!Take(IsWord("AND"))) return Unexpected("keyword AND");
-      ARROW_ASSIGN_OR_RAISE(Node high, Operand());
+      ARROW_ASSIGN_OR_RAISE(Node high, Sum());
+      Node node = Pair(Kind::kBetween, offset, std::move(operand), std::move(low));
       node->children.push_back(std::move(high));
       return Negate(std::move(node), negate);
     }
     return operand;
   }
+
+  arrow::Result<Node> Sum() { return Arithmetic({"+", "-"}, &Parser::Product); }
+  arrow::Result<Node> Product() { return Arithmetic({"*", "/", "||"}, &Parser::Signed); }
+
+  // Operators of one rank, from the left. Each makes the tree one deeper, so they count as nesting does.
+  arrow::Result<Node> Arithmetic(std::initializer_list<std::string_view> operators, arrow::Result<Node> (Parser::*next)()) {
+    ARROW_ASSIGN_OR_RAISE(Node left, (this->*next)());
+    int length = 0;
+    while (Peek().kind == Token::Kind::kSymbol && std::find(operators.begin(), operators.end(), Peek().text) != operators.end()) {
+      const Token& token = Peek();
+      if (++length + depth_ > kMaxRestrictionDepth) return TooDeep(token);
+      ++at_;
+      ARROW_ASSIGN_OR_RAISE(Node right, (this->*next)());
+      left = Pair(Kind::kArithmetic, token.offset, std::move(left), std::move(right));
+      left->text = token.text;
+    }
+    return left;
+  }
+
+  arrow::Result<Node> Signed() {
+    const Token& first = Peek();
+    bool negative = false;
+    while (IsSymbol("-") || IsSymbol("+")) negative = Take(IsSymbol("-")) ? !negative : (++at_, negative);
+    if (IsSymbol("~")) return Unexpected("an expression");
+    bool number = Peek().kind == Token::Kind::kInteger || Peek().kind == Token::Kind::kFloat;
+    if (number) {  // its sign is part of it: -9223372036854775808 is an INT64
+      ARROW_ASSIGN_OR_RAISE(Node node, Constant(negative ? "-" : ""));
+      node->offset = first.offset;
+      return node;
+    }
+    ARROW_ASSIGN_OR_RAISE(Node operand, Operand());
+    if (first.kind != Token::Kind::kSymbol || (first.text != "-" && first.text != "+")) return operand;
+    Node node = Make(Kind::kNegate, first.offset);
+    node->text = negative ? "-" : "+";
+    node->children.push_back(std::move(operand));
+    return node;
+  }
+
+  arrow::Status TooDeep(const Token& token) const { return RestrictionError(text_, token.offset, "Expressions are nested too deeply"); }
 
   arrow::Result<Node> Is(Node operand) {
     bool negate = Take(IsWord("NOT"));
@@ -202,8 +249,11 @@ class Parser {
       kind = Kind::kIsTrue;
     } else if (IsWord("FALSE")) {
       kind = Kind::kIsFalse;
-    } else if (IsWord("DISTINCT")) {
-      return NotTaken(Peek(), "IS DISTINCT FROM");
+    } else if (IsWord("DISTINCT") && IsWord("FROM", 1)) {
+      size_t offset = Peek().offset;
+      at_ += 2;
+      ARROW_ASSIGN_OR_RAISE(Node right, Sum());
+      return Negate(Pair(Kind::kDistinct, offset, std::move(operand), std::move(right)), negate);
     } else if (!IsWord("NULL")) {
       return Unexpected("keyword NULL, TRUE or FALSE");
     }
@@ -220,7 +270,7 @@ class Parser {
     if (!Take(IsSymbol("("))) return Unexpected("\"(\"");
     if (IsWord("SELECT")) return NotTaken(Peek(), "a subquery");
     do {
-      ARROW_ASSIGN_OR_RAISE(Node item, Operand());
+      ARROW_ASSIGN_OR_RAISE(Node item, Sum());
       node->children.push_back(std::move(item));
     } while (Take(IsSymbol(",")));
     if (!Take(IsSymbol(")"))) return Unexpected("\",\" or \")\"");
@@ -230,7 +280,7 @@ class Parser {
   arrow::Result<Node> Operand() {
     const Token& token = Peek();
     if (IsSymbol("(")) {
-      if (++depth_ > kMaxRestrictionDepth) return RestrictionError(text_, token.offset, "Expressions are nested too deeply");
+      if (++depth_ > kMaxRestrictionDepth) return TooDeep(token);
       ++at_;
       if (IsWord("SELECT")) return NotTaken(Peek(), "a subquery");
       ARROW_ASSIGN_OR_RAISE(Node inner, Or());
@@ -238,15 +288,9 @@ class Parser {
       --depth_;
       return inner;
     }
-    if (token.kind == Token::Kind::kString || token.kind == Token::Kind::kInteger || token.kind == Token::Kind::kFloat) return Constant("");
-    if (IsSymbol("-") || IsSymbol("+")) {
-      if (Peek(1).kind != Token::Kind::kInteger && Peek(1).kind != Token::Kind::kFloat) return Unexpected("a number");
-      std::string sign = token.text == "-" ? "-" : "";
-      ++at_;
-      ARROW_ASSIGN_OR_RAISE(Node node, Constant(sign));
-      node->offset = token.offset;
-      return node;
-    }
+    bool literal = token.kind == Token::Kind::kString || token.kind == Token::Kind::kBytes || token.kind == Token::Kind::kInteger ||
+                   token.kind == Token::Kind::kFloat;
+    if (literal) return Constant("");
     if (token.kind == Token::Kind::kQuotedName) return Column();
     if (token.kind == Token::Kind::kWord) return WordOperand();
     return Unexpected("an expression");
@@ -256,6 +300,7 @@ class Parser {
     const Token& token = Peek();
     Node node = Make(Kind::kLiteral, token.offset);
     node->literal = token.kind == Token::Kind::kString    ? Literal::kString
+                    : token.kind == Token::Kind::kBytes   ? Literal::kBytes
                     : token.kind == Token::Kind::kInteger ? Literal::kInteger
                                                           : Literal::kFloat;
     node->text = sign + token.text;
@@ -282,9 +327,49 @@ class Parser {
       return node;
     }
     if (word == "JSON" && Peek(1).kind == Token::Kind::kString) return NotTaken(token, "JSON literals");
+    if (IsSymbol("(", 1)) {
+      if (word == "CAST") return Cast();
+      if (!Among(kReserved, word) || word == "IF") return Function(word);
+    }
     if (Among(kReserved, word)) return Unexpected("an expression");
-    if (IsSymbol("(", 1)) return NotTaken(token, fmt::format("the function {}", word));
     return Column();
+  }
+
+  // The name and its parenthesis are here.
+  arrow::Result<Node> Function(std::string name) {
+    const Token& token = Peek();
+    if (Among(kNotTaken, name)) return NotTaken(token, name);
+    if (++depth_ > kMaxRestrictionDepth) return TooDeep(token);
+    Node node = Make(Kind::kFunction, token.offset);
+    node->text = std::move(name);
+    at_ += 2;
+    if (!IsSymbol(")")) {
+      do {
+        ARROW_ASSIGN_OR_RAISE(Node argument, Or());
+        node->children.push_back(std::move(argument));
+      } while (Take(IsSymbol(",")));
+    }
+    if (!Take(IsSymbol(")"))) return Unexpected("\",\" or \")\"");
+    --depth_;
+    return node;
+  }
+
+  arrow::Result<Node> Cast() {
+    const Token& token = Peek();
+    if (++depth_ > kMaxRestrictionDepth) return TooDeep(token);
+    Node node = Make(Kind::kCast, token.offset);
+    at_ += 2;
+    ARROW_ASSIGN_OR_RAISE(Node operand, Or());
+    node->children.push_back(std::move(operand));
+    if (!Take(IsWord("AS"))) return Unexpected("keyword AS");
+    if (Peek().kind != Token::Kind::kWord) return Unexpected("a type");
+    node->text = Upper(Peek().text);
+    ++at_;
+    if (IsSymbol("(") || IsSymbol("<")) return NotTaken(Peek(), fmt::format("a type with parameters ({})", node->text));
+    if (IsWord("FORMAT")) return NotTaken(Peek(), "CAST with FORMAT");
+    if (!Take(IsSymbol(")"))) return Unexpected("\")\"");
+    --depth_;
+    return node;
   }
 
   arrow::Result<Node> Column() {
@@ -295,7 +380,11 @@ class Parser {
       node->path.push_back(token.text);
       ++at_;
     } while (Take(IsSymbol(".")));
-    if (IsSymbol("(")) return NotTaken(Peek(), fmt::format("the function {}", node->path.back()));
+    if (IsSymbol("(")) {
+      std::string name;
+      for (const std::string& part : node->path) name += (name.empty() ? "" : ".") + Upper(part);
+      return NotTaken(Peek(), fmt::format("the function {}", name));
+    }
     if (IsSymbol("[")) return NotTaken(Peek(), "array elements");
     return node;
   }

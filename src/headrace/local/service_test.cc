@@ -393,7 +393,7 @@ TEST_F(ServiceTest, WrongRequestsInTheServicesWords) {
        "The following selected fields do not exist in the table schema: nope"},
       {"nested", [=](R* r) { read(r)->add_selected_fields("name.x"); }, StatusCode::INVALID_ARGUMENT, "table schema: name.x"},
       {"restriction", [=](R* r) { read(r)->set_row_restriction("id = "); }, StatusCode::INVALID_ARGUMENT, "at [1:6]"},
-      {"function", [=](R* r) { read(r)->set_row_restriction("ABS(id) = 1"); }, StatusCode::UNIMPLEMENTED, "the function ABS"},
+      {"function", [=](R* r) { read(r)->set_row_restriction("SQRT(id) = 1"); }, StatusCode::UNIMPLEMENTED, "the function SQRT"},
       {"sample", [=](R* r) { read(r)->set_sample_percentage(101); }, StatusCode::INVALID_ARGUMENT, "sample_percentage"},
       {"trace", [=](R* r) { session(r)->set_trace_id(std::string(257, 'x')); }, StatusCode::INVALID_ARGUMENT, "trace_id"},
   };
