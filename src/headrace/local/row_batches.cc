@@ -76,11 +76,22 @@ void AddList(const arrow::ArrayData& data, Checksum* sum) {
   AddValues(*data.child_data[0]->Slice(offsets[0], offsets[data.length] - offsets[0]), sum);
 }
 
+// What lies under a null struct does not count: only the runs of the others are looked at.
+void AddStruct(const arrow::ArrayData& data, Checksum* sum) {
+  bool nulls = data.GetNullCount() > 0;
+  for (int64_t begin = 0, end = 0; begin < data.length; begin = end) {
+    while (begin < data.length && nulls && !Valid(data, begin)) ++begin;
+    for (end = nulls ? begin : data.length; end < data.length && Valid(data, end);) ++end;
+    if (begin == end) break;
+    for (const Data& child : data.child_data) AddValues(*child->Slice(data.offset + begin, end - begin), sum);
+  }
+}
+
 void AddValues(const arrow::ArrayData& data, Checksum* sum) {
   sum->Word(static_cast<uint64_t>(data.length));
   if (data.GetNullCount() > 0) {
     for (int64_t i = 0; i < data.length; ++i) {
-      if (!Valid(data, i)) sum->Word(static_cast<uint64_t>(i));
+      if (!Valid(data, i)) sum->Word(~static_cast<uint64_t>(i));  // no length and no bit is such a word
     }
   }
   switch (data.type->id()) {
@@ -97,7 +108,7 @@ void AddValues(const arrow::ArrayData& data, Checksum* sum) {
       AddList(data, sum);
       break;
     case arrow::Type::STRUCT:
-      for (const Data& child : data.child_data) AddValues(*child->Slice(data.offset, data.length), sum);
+      AddStruct(data, sum);
       break;
     default:  // the canonical types have no other kind that is not of a fixed width
       if (arrow::is_fixed_width(data.type->id())) AddFixedWidth(data, sum);
