@@ -1,5 +1,7 @@
 #include "headrace/rpc/byte_stream.h"
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,8 +16,13 @@ namespace headrace::rpc {
 namespace {
 
 /// Tags of the operations that can be pending at once.
-enum Tag : uintptr_t { kStart = 1, kWrite, kRead, kFinish };
+enum Tag : uintptr_t { kStart = 1, kWrite, kRead, kFinish, kConnection };
 void* AsPointer(Tag tag) { return reinterpret_cast<void*>(tag); }  // NOLINT(performance-no-int-to-ptr): gRPC's tags are opaque words
+
+// A channel whose last attempt failed gets this long to connect before a call fails with that attempt's error: longer than the channel's
+// own longest wait between attempts (one second and a fifth), so that each call sees a new one.
+constexpr Duration kReconnectWait = std::chrono::milliseconds{1'500};
+constexpr Duration kReconnectLook = std::chrono::milliseconds{20};  // Cancel is seen this soon
 
 gpr_timespec In(Duration wait) { return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait.count(), GPR_TIMESPAN)); }
 
@@ -54,8 +61,13 @@ struct ByteStream::State {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
   grpc::ByteBuffer incoming;
   grpc::Status status;
+  std::string method;
+  std::string request;
   std::chrono::steady_clock::time_point deadline{};
   bool has_deadline = false;
+  bool started = false;
+  bool any_message = false;
+  std::atomic<bool> cancelled{false};
   bool read_pending = false;
   bool finished = false;
 
@@ -72,6 +84,28 @@ struct ByteStream::State {
       if (next == grpc::CompletionQueue::SHUTDOWN) return Waited::kNotDone;
       if (tag == AsPointer(kRead)) read_pending = false;
       if (tag == AsPointer(wanted)) return ok ? Waited::kDone : Waited::kNotDone;
+    }
+  }
+
+  void Start() {
+    started = true;
+    grpc::GenericStub stub(lease.channel());
+    call = stub.PrepareCall(&context, method, &queue);
+    call->StartCall(AsPointer(kStart));
+    call->WriteLast(ToBuffer(request), grpc::WriteOptions(), AsPointer(kWrite));
+  }
+
+  /// Waits until the channel is connected, kReconnectWait at most. Without it a call over a channel whose last attempt failed would fail at
+  /// once, and the channel would not get on with the next one: it does so only while somebody waits on a queue, and between the attempts of
+  /// a reader nobody does (but for gRPC's own look every five seconds).
+  void AwaitConnection(Duration limit) {
+    auto until = std::chrono::steady_clock::now() + (limit.count() > 0 ? std::min(limit, kReconnectWait) : kReconnectWait);
+    if (has_deadline) until = std::min(until, deadline);
+    grpc_connectivity_state now = lease.channel()->GetState(true);
+    while (now != GRPC_CHANNEL_READY && now != GRPC_CHANNEL_SHUTDOWN && !cancelled && std::chrono::steady_clock::now() < until) {
+      lease.channel()->NotifyOnStateChange(now, In(kReconnectLook), &queue, AsPointer(kConnection));
+      WaitFor(kConnection, Duration{0});
+      now = lease.channel()->GetState(true);
     }
   }
 
@@ -104,17 +138,16 @@ std::unique_ptr<ByteStream> ByteStream::Open(ChannelPool::Lease lease, const Cal
   }
   // Headers, request and half-close leave in one batch, and the write's completion is the only one to wait for.
   state->context.set_initial_metadata_corked(true);
-  grpc::GenericStub stub(state->lease.channel());
-  state->call = stub.PrepareCall(&state->context, options.method, &state->queue);
-  state->call->StartCall(AsPointer(kStart));
-  state->call->WriteLast(ToBuffer(options.request), grpc::WriteOptions(), AsPointer(kWrite));
+  state->method = options.method;
+  state->request = options.request;
+  if (state->lease.channel()->GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE) state->Start();
   return std::unique_ptr<ByteStream>(new ByteStream(std::move(state)));
 }
 
 ByteStream::~ByteStream() {
   state_->context.TryCancel();
   if (state_->read_pending) state_->WaitFor(kRead, Duration{0});
-  if (!state_->finished) state_->Finish(Duration{0});
+  if (state_->started && !state_->finished) state_->Finish(Duration{0});
   state_->queue.Shutdown();
   void* tag = nullptr;
   bool ok = false;
@@ -123,11 +156,18 @@ ByteStream::~ByteStream() {
 }
 
 StreamEvent ByteStream::Read(Duration idle_limit) {
+  if (!state_->started) {
+    state_->AwaitConnection(idle_limit);
+    state_->Start();
+  }
   state_->incoming.Clear();
   state_->read_pending = true;
   state_->call->Read(&state_->incoming, AsPointer(kRead));
   const auto waited = state_->WaitFor(kRead, idle_limit);
-  if (waited == State::Waited::kDone) return ToMessage(state_->incoming);
+  if (waited == State::Waited::kDone) {
+    state_->any_message = true;
+    return ToMessage(state_->incoming);
+  }
   if (waited == State::Waited::kTimeout) {
     state_->context.TryCancel();
     state_->WaitFor(kRead, Duration{0});
@@ -140,10 +180,15 @@ StreamEvent ByteStream::Read(Duration idle_limit) {
   RpcFailure failure = ToFailure(status);
   failure.attempt_limit =
       failure.code == Code::kDeadlineExceeded && state_->has_deadline && std::chrono::steady_clock::now() >= state_->deadline;
+  // Not a byte in the whole time of an attempt: the next one is not sent down the same dead path (facts U65, U72).
+  if (failure.attempt_limit && !state_->any_message) MarkConnectionBroken();
   return failure;
 }
 
-void ByteStream::Cancel() { state_->context.TryCancel(); }
+void ByteStream::Cancel() {
+  state_->cancelled = true;
+  state_->context.TryCancel();
+}
 
 void ByteStream::MarkConnectionBroken() { state_->lease.MarkBroken(); }
 

@@ -40,7 +40,7 @@ struct CallOptions {
 
 class ByteStream {
  public:
-  /// Starts the call; does not wait.
+  /// Starts the call; does not wait. Over a channel that could not connect the first Read starts it, and gives the channel up to 1.5 s.
   static std::unique_ptr<ByteStream> Open(ChannelPool::Lease lease, const CallOptions& options);
   /// Cancels what still runs and waits for gRPC to let go of it.
   ~ByteStream();
@@ -52,7 +52,8 @@ class ByteStream {
   /// that is waited for.
   StreamEvent Read(Duration idle_limit);
   void Cancel();
-  /// The connection behind the stream does not answer; later calls get another.
+  /// The connection behind the stream does not answer; later calls get another. Read does so itself when the attempt limit passed without
+  /// any message.
   void MarkConnectionBroken();
 
  private:

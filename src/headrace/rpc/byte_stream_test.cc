@@ -28,10 +28,10 @@ constexpr char kCreate[] = "/google.cloud.bigquery.storage.v1.BigQueryRead/Creat
 /// ReadRows answers `offset` messages and does then what the stream's name says.
 class Server final : public api::BigQueryRead::Service {
  public:
-  Server() {
+  explicit Server(int wanted_port = 0) {
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort("127.0.0.1:" + std::to_string(wanted_port), grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(this);
     builder.SetMaxSendMessageSize(-1);
     server_ = builder.BuildAndStart();
@@ -194,6 +194,60 @@ TEST(ByteStream, NoServerIsUnavailableAtOnce) {
     pool = server.Pool();
   }
   EXPECT_EQ(std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(std::chrono::seconds{30})).code, Code::kUnavailable);
+}
+
+// Nobody polls a channel between two attempts; before each call waited for it, a channel that had failed once connected again only at
+// gRPC's own look every five seconds, and the calls before that failed at once although the server was there.
+TEST(ByteStream, TheCallAfterAFailedConnectionWaitsForTheNextOne) {
+  std::shared_ptr<ChannelPool> pool;
+  int port = 0;
+  {
+    Server server;
+    port = server.endpoint_.port;
+    pool = server.Pool();
+  }
+  EXPECT_EQ(std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(std::chrono::seconds{30})).code, Code::kUnavailable);
+  Server back(port);
+  ASSERT_EQ(back.endpoint_.port, port);
+  std::this_thread::sleep_for(milliseconds{300});  // a reader's wait before its next attempt: longer than the channel's own, and unpolled
+  EXPECT_TRUE(std::holds_alternative<StreamEnd>(ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(std::chrono::seconds{30})));
+}
+
+TEST(ByteStream, TheWaitForAConnectionEndsAndCanBeCancelled) {
+  std::shared_ptr<ChannelPool> pool;
+  {
+    Server server;
+    pool = server.Pool();
+  }
+  ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(std::chrono::seconds{30});
+  // What the connection failed with is told, however the wait ended.
+  for (const Duration idle_limit : {Duration{0}, Duration{milliseconds{50}}}) {
+    const auto started = std::chrono::steady_clock::now();
+    const auto failure = std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(idle_limit));
+    EXPECT_EQ(failure.code, Code::kUnavailable) << failure.message;
+    EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds{10});
+  }
+  auto stream = ByteStream::Open(pool->Acquire(), Call("s", 0));
+  stream->Cancel();
+  const auto started = std::chrono::steady_clock::now();
+  EXPECT_TRUE(std::holds_alternative<RpcFailure>(stream->Read(Duration{0})));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds{1});
+  ByteStream::Open(pool->Acquire(), Call("s", 0));  // never read: nothing to wait for
+}
+
+// Facts U65, U72.
+TEST(ByteStream, AnAttemptWithoutAByteGivesUpItsConnection) {
+  Server server;
+  auto pool = server.Pool();
+  auto options = Call("hang", 1);
+  options.attempt_limit = milliseconds{50};
+  auto some = ByteStream::Open(pool->Acquire(), options);
+  EXPECT_TRUE(std::holds_alternative<ByteMessage>(some->Read(std::chrono::seconds{30})));
+  EXPECT_TRUE(std::get<RpcFailure>(some->Read(std::chrono::seconds{30})).attempt_limit);
+  EXPECT_EQ(pool->open_channels(), 1);
+  options.request = Call("hang", 0).request;
+  EXPECT_TRUE(std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), options)->Read(std::chrono::seconds{30})).attempt_limit);
+  EXPECT_EQ(pool->open_channels(), 0);
 }
 
 TEST(UnaryCall, AnswersFailsAndStops) {

@@ -38,6 +38,8 @@ grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   arguments.SetMaxReceiveMessageSize(-1);  // blocks of 128 MiB exist (fact R10)
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  // Also after a minute in which no message came. gRPC's default stops after two pings, and a path that dies later is never noticed.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Channels with equal arguments share one socket unless each has a pool of its own.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // a resumed read needs a new offset; only our tables retry

@@ -11,25 +11,18 @@ namespace headrace::rpc {
 namespace {
 
 // Texts of gRPC core, the Java and Go servers and Google's front ends for a connection or stream that broke (facts R13, U84).
-constexpr std::array<std::string_view, 19> kTransportTexts = {"rst_stream",
-                                                              "rst stream",
-                                                              "unexpected eos",
-                                                              "unexpected eof",
-                                                              "connection closed with unknown cause",
-                                                              "goaway",
-                                                              "draining",
-                                                              "socket closed",
-                                                              "connection reset",
-                                                              "broken pipe",
-                                                              "stream removed",
-                                                              "stream terminated",
-                                                              "transport closed",
-                                                              "transport failed",
-                                                              "http/2 error code",
-                                                              "connection closed",
-                                                              "connection aborted",
-                                                              "endpoint read fail",
-                                                              "recvmsg:"};
+constexpr std::array<std::string_view, 23> kTransportTexts = {
+    "rst_stream", "rst stream", "unexpected eos", "unexpected eof", "connection closed with unknown cause", "goaway", "draining",
+    "socket closed", "connection reset", "broken pipe", "stream removed", "stream terminated", "transport closed", "transport failed",
+    "http/2 error code", "connection closed", "connection aborted", "endpoint read fail", "recvmsg:",
+    // A stream that ended without a status, and frames that break the protocol, in
+    // the words of gRPC 1.51 (seen in tests/wire).
+    "no status received", "overflows local window", "unsupported data flags", "bad grpc frame type"};
+// gRPC gives RST_STREAM a code of ours by its error code: ENHANCE_YOUR_CALM looks like a quota, INADEQUATE_SECURITY like a missing
+// permission. The service has said neither.
+constexpr std::array<std::string_view, 1> kResetTexts = {"received rst_stream with error code"};
+// A front end's answer in HTTP alone, of which gRPC makes UNKNOWN: 500 and what is like it.
+constexpr std::array<std::string_view, 1> kHttpServerErrorTexts = {"received http2 header with status: 5"};
 constexpr std::array<std::string_view, 3> kTokenTexts = {"getting metadata from plugin failed", "error fetching oauth2 token",
                                                          "failed to retrieve auth metadata"};
 constexpr Duration kFirstDelay = std::chrono::milliseconds{100};
@@ -52,7 +45,7 @@ bool HoldsOneOf(std::string_view message, const std::array<std::string_view, N>&
 }
 
 /// What makes a row of a retry table match.
-enum class When { kAlways, kTransportText, kTokenText, kServerDelay, kStalled, kAttemptLimit };
+enum class When { kAlways, kTransportText, kResetText, kHttpServerError, kTokenText, kServerDelay, kStalled, kAttemptLimit };
 
 struct Rule {
   std::optional<Code> code;  // none = any
@@ -70,18 +63,28 @@ constexpr Rule kReadRowsRules[] = {
     {Code::kUnavailable, When::kAlways, FaultKind::kUnavailable},
     {Code::kInternal, When::kTransportText, FaultKind::kTransport},
     {Code::kUnknown, When::kTransportText, FaultKind::kTransport},
+    {Code::kUnknown, When::kHttpServerError, FaultKind::kUnavailable},
     {Code::kAborted, When::kTransportText, FaultKind::kTransport},
     // A call that we cancelled is never classified: this is a proxy or a dying server that reset the stream, whatever its words.
     {Code::kCancelled, When::kAlways, FaultKind::kTransport},
     {Code::kUnauthenticated, When::kTokenText, FaultKind::kTransport},
     {Code::kResourceExhausted, When::kServerDelay, FaultKind::kServerDelay},
+    {Code::kResourceExhausted, When::kResetText, FaultKind::kUnavailable},
+    {Code::kPermissionDenied, When::kResetText, FaultKind::kUnavailable},
 };
 
 constexpr Rule kCreateReadSessionRules[] = {
-    {Code::kUnavailable, When::kServerDelay, FaultKind::kServerDelay}, {Code::kUnavailable, When::kTokenText, FaultKind::kUnavailable},
-    {Code::kUnavailable, When::kTransportText, FaultKind::kTransport}, {Code::kUnavailable, When::kAlways, FaultKind::kUnavailable},
-    {Code::kDeadlineExceeded, When::kAlways, FaultKind::kUnavailable}, {Code::kInternal, When::kTransportText, FaultKind::kTransport},
+    {Code::kUnavailable, When::kServerDelay, FaultKind::kServerDelay},
+    {Code::kUnavailable, When::kTokenText, FaultKind::kUnavailable},
+    {Code::kUnavailable, When::kTransportText, FaultKind::kTransport},
+    {Code::kUnavailable, When::kAlways, FaultKind::kUnavailable},
+    {Code::kDeadlineExceeded, When::kAlways, FaultKind::kUnavailable},
+    {Code::kInternal, When::kTransportText, FaultKind::kTransport},
+    {Code::kUnknown, When::kTransportText, FaultKind::kTransport},
+    {Code::kUnknown, When::kHttpServerError, FaultKind::kUnavailable},
     {Code::kCancelled, When::kAlways, FaultKind::kTransport},
+    {Code::kResourceExhausted, When::kResetText, FaultKind::kUnavailable},
+    {Code::kPermissionDenied, When::kResetText, FaultKind::kUnavailable},
 };
 
 bool Matches(const Rule& rule, const RpcFailure& failure) {
@@ -91,6 +94,10 @@ bool Matches(const Rule& rule, const RpcFailure& failure) {
       return true;
     case When::kTransportText:
       return IsTransportText(failure.message);
+    case When::kResetText:
+      return HoldsOneOf(failure.message, kResetTexts);
+    case When::kHttpServerError:
+      return HoldsOneOf(failure.message, kHttpServerErrorTexts);
     case When::kTokenText:
       return IsTokenRefreshText(failure.message);
     case When::kServerDelay:

@@ -31,10 +31,12 @@ enum class FaultKind {
 };
 
 /// ReadRows: UNAVAILABLE; faults of the transport that show as INTERNAL, UNKNOWN, ABORTED or UNAVAILABLE and are known by their text;
+/// RST_STREAM whatever its error code; a front end's HTTP status of 500 and above;
 /// CANCELLED, which must not be asked about for a call that the caller cancelled; a stalled stream; a failed token refresh;
 /// RESOURCE_EXHAUSTED only with the server's delay.
 FaultKind ClassifyReadRows(const RpcFailure& failure);
-/// CreateReadSession: UNAVAILABLE, DEADLINE_EXCEEDED, faults of the transport that show as INTERNAL or CANCELLED.
+/// CreateReadSession: UNAVAILABLE, DEADLINE_EXCEEDED, faults of the transport that show as INTERNAL, UNKNOWN or CANCELLED, RST_STREAM, HTTP
+/// 500 and above.
 FaultKind ClassifyCreateReadSession(const RpcFailure& failure);
 
 /// True for the texts by which gRPC and its peers report a broken connection or stream.
