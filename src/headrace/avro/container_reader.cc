@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include <arrow/buffer.h>
 #include <fmt/format.h>
 
 #include "headrace/avro/internal/varint.h"

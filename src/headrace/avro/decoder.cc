@@ -47,18 +47,15 @@ class Decoder::Impl {
  public:
   Impl(std::shared_ptr<const Schema> writer, std::shared_ptr<arrow::Schema> target, Program program, arrow::MemoryPool* pool,
        DecoderLimits limits)
-      : writer_(std::move(writer)),
-        target_(std::move(target)),
-        program_(std::move(program)),
-        limits_(limits),
-        machine_(&program_, &columns_, limits.max_empty_values) {
+      : writer_(std::move(writer)), target_(std::move(target)), program_(std::move(program)), limits_(limits) {
     for (const ColumnPlan& plan : program_.columns) columns_.emplace_back(plan.shape, plan.width, pool);
+    machine_ = std::make_unique<Machine>(&program_, &columns_, limits.max_empty_values);
     text_bytes_per_row_.resize(columns_.size());
   }
 
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(std::string_view bytes, int64_t row_count, int64_t* used) {
     ARROW_RETURN_NOT_OK(Prepare(bytes, row_count));
-    ARROW_RETURN_NOT_OK(machine_.Run(bytes, row_count, &row_ends_));
+    ARROW_RETURN_NOT_OK(machine_->Run(bytes, row_count, &row_ends_));
     if (used != nullptr) *used = row_ends_.empty() ? 0 : row_ends_.back();
     std::vector<std::shared_ptr<arrow::ArrayData>> arrays;
     for (size_t i = 0; i < columns_.size(); ++i) ARROW_RETURN_NOT_OK(CheckValues(i));
@@ -176,7 +173,7 @@ class Decoder::Impl {
   DecoderLimits limits_;
   ReserveBudget budget_;
   std::vector<Column> columns_;
-  Machine machine_;
+  std::unique_ptr<Machine> machine_;
   std::vector<uint32_t> row_ends_;
   std::vector<double> text_bytes_per_row_;
 };

@@ -86,33 +86,10 @@ arrow::Status Column::ReserveData(int64_t more) {
   return arrow::Status::OK();
 }
 
-void Column::AppendZero() {
-  switch (shape_) {
-    case Shape::kBits:
-      AppendBit(false);
-      return;
-    case Shape::kFixed:
-      std::memset(values + length * width_, 0, static_cast<size_t>(width_));
-      ++length;
-      return;
-    case Shape::kText:
-    case Shape::kList:
-      AppendOffset(offsets()[length]);
-      return;
-    case Shape::kValidity:
-      ++length;
-  }
-}
-
-arrow::Status Column::AppendNull() {
-  if (validity == nullptr) {
-    ARROW_RETURN_NOT_OK(Resize(&validity_buffer_, std::max<int64_t>(1, BytesOfBits(capacity))));
-    validity = validity_buffer_->mutable_data();
-    std::memset(validity, 0xFF, static_cast<size_t>(validity_buffer_->size()));
-  }
-  validity[length >> 3] = static_cast<uint8_t>(validity[length >> 3] & ~(1 << (length & 7)));
-  ++null_count;
-  AppendZero();
+arrow::Status Column::ReserveValidity() {
+  ARROW_RETURN_NOT_OK(Resize(&validity_buffer_, std::max<int64_t>(1, BytesOfBits(capacity))));
+  validity = validity_buffer_->mutable_data();
+  std::memset(validity, 0xFF, static_cast<size_t>(validity_buffer_->size()));
   return arrow::Status::OK();
 }
 

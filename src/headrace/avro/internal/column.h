@@ -57,8 +57,30 @@ class Column {
   bool IsNull(int64_t index) const { return validity != nullptr && (validity[index >> 3] & (1 << (index & 7))) == 0; }
 
   /// A zero or empty value, for a slot that nobody may look at.
-  void AppendZero();
-  arrow::Status AppendNull();
+  void AppendZero() {
+    switch (shape_) {
+      case Shape::kBits:
+        ++length;  // it is zero already
+        return;
+      case Shape::kFixed:
+        std::memset(values + length * width_, 0, static_cast<size_t>(width_));
+        ++length;
+        return;
+      case Shape::kText:
+      case Shape::kList:
+        AppendOffset(offsets()[length]);
+        return;
+      case Shape::kValidity:
+        ++length;
+    }
+  }
+  /// Before the first null.
+  arrow::Status ReserveValidity();
+  void AppendNull() {
+    validity[length >> 3] = static_cast<uint8_t>(validity[length >> 3] & ~(1 << (length & 7)));
+    ++null_count;
+    AppendZero();
+  }
 
   // What the loop writes through.
   uint8_t* values = nullptr;

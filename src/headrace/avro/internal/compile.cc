@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -481,7 +482,7 @@ class Compiler {
     }
   }
 
-  static arrow::Status SetDecimal(const Node& node, const arrow::DecimalType& type, const std::string& path, int width, Op* op) {
+  arrow::Status SetDecimal(const Node& node, const arrow::DecimalType& type, const std::string& path, int width, Op* op) {
     op->code = node.kind == Kind::kFixed ? OpCode::kDecimalOfFixed : OpCode::kDecimal;
     op->factor = node.size;
     op->width = static_cast<uint8_t>(width);
@@ -489,14 +490,22 @@ class Compiler {
     if (up < 0) {
       return Refuse(path, fmt::format("Avro's decimal has {} digits after the point, the column only {}", node.scale, type.scale()));
     }
-    op->rescale = up > 0;
     // BIGNUMERIC(76, 38) holds whatever fits 256 bits, 39 digits before the point at the greatest; no other column has so many.
     constexpr int kWhole = 76;
-    const int precision = std::min(type.precision(), node.precision + up);
-    op->check_precision = precision < kWhole;
-    if (op->check_precision) op->limit = arrow::BasicDecimal256::GetMaxValue(precision);
+    constexpr int kDigitsOf64Bits = 19;
     if (up > kWhole) return Refuse(path, "the decimal has too many digits after the point");
-    for (int i = 0; i < up; ++i) op->multiplier *= arrow::BasicDecimal256(10);
+    const int precision = std::min(type.precision(), node.precision + up);
+    DecimalPlan plan{.check_precision = precision < kWhole, .rescale = up > 0};
+    if (plan.check_precision) plan.limit = arrow::BasicDecimal256::GetMaxValue(precision);
+    for (int i = 0; i < up; ++i) plan.multiplier *= arrow::BasicDecimal256(10);
+    plan.small_limit = std::numeric_limits<int64_t>::max();
+    if (precision < kDigitsOf64Bits) {
+      plan.small_limit = 1;
+      for (int i = 0; i < precision; ++i) plan.small_limit *= 10;
+      --plan.small_limit;
+    }
+    op->decimal = static_cast<int32_t>(program_.decimals.size());
+    program_.decimals.push_back(plan);
     return arrow::Status::OK();
   }
 

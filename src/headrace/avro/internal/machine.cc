@@ -43,13 +43,20 @@ bool LoadBigEndian(const uint8_t* data, int64_t size, std::array<uint64_t, 4>* w
 
 }  // namespace
 
+Machine::Machine(const Program* program, std::vector<Column>* columns, int64_t max_empty_values)
+    : program_(*program), ops_(program->ops), columns_(*columns), max_empty_values_(max_empty_values) {
+  for (Op& op : ops_) {
+    if (op.column >= 0) op.target = &columns_[static_cast<size_t>(op.column)];
+  }
+}
+
 arrow::Status Machine::Run(std::string_view bytes, int64_t row_count, std::vector<uint32_t>* row_ends) {
   const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
   end_ = begin + bytes.size();
   empty_values_ = 0;
   status_ = arrow::Status::OK();
   const uint8_t* at = begin;
-  const size_t last = program_.ops.size();
+  const size_t last = ops_.size();
   for (row_ = 0; row_ < row_count; ++row_) {
     at = Steps(0, last, at);
     if (at == nullptr) return status_;
@@ -60,11 +67,14 @@ arrow::Status Machine::Run(std::string_view bytes, int64_t row_count, std::vecto
 
 // The loop. It is long because it is one switch; what is rare or long of itself is in functions of its own.
 const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
+  // Here, since a byte written might be a byte of this object, as far as the compiler knows.
+  const uint8_t* const end = end_;
+  const Op* const ops = ops_.data();
   while (step < last) {
-    const Op& op = program_.ops[step];
+    const Op& op = ops[step];
     if (op.value_branch >= 0) {
       // One byte holds any branch's number that a union of two can have.
-      if (at != end_ && *at == op.value_branch * 2) {
+      if (at != end && *at == op.value_branch * 2) {
         ++at;
       } else {
         bool null = false;
@@ -84,13 +94,13 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         step = static_cast<size_t>(op.end);
         continue;
       case OpCode::kBool:
-        if (at == end_) return Truncated(op);
+        if (at == end) return Truncated(op);
         if (*at > 1) return Fail(op, "BAD_AVRO_DATA", fmt::format("{} is no boolean", *at));
         ColumnOf(op).AppendBit(*at++ != 0);
         break;
       case OpCode::kInt32:
       case OpCode::kInt64OfInt:
-        at = ReadLong(at, end_, &number);
+        at = ReadLong(at, end, &number);
         if (at == nullptr) return Truncated(op);
         if (number != static_cast<int32_t>(number)) return Fail(op, "BAD_AVRO_DATA", fmt::format("{} is no 32-bit integer", number));
         if (op.code == OpCode::kInt32) {
@@ -100,21 +110,21 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         }
         break;
       case OpCode::kInt64:
-        at = ReadLong(at, end_, &number);
+        at = ReadLong(at, end, &number);
         if (at == nullptr) return Truncated(op);
         ColumnOf(op).Append(number);
         break;
       case OpCode::kInt64Times:
       case OpCode::kInt64Divide:
       case OpCode::kPicosOfLong:
-        at = ReadLong(at, end_, &number);
+        at = ReadLong(at, end, &number);
         if (at == nullptr) return Truncated(op);
         at = Scaled(op, at, number);
         if (at == nullptr) return nullptr;
         break;
       case OpCode::kDoubleOfFloat: {
         float value = 0;
-        if (end_ - at < static_cast<int64_t>(sizeof value)) return Truncated(op);
+        if (end - at < static_cast<int64_t>(sizeof value)) return Truncated(op);
         std::memcpy(&value, at, sizeof value);
         ColumnOf(op).Append(static_cast<double>(value));
         at += sizeof value;
@@ -122,7 +132,7 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
       }
       case OpCode::kDouble: {
         double value = 0;
-        if (end_ - at < static_cast<int64_t>(sizeof value)) return Truncated(op);
+        if (end - at < static_cast<int64_t>(sizeof value)) return Truncated(op);
         std::memcpy(&value, at, sizeof value);
         ColumnOf(op).Append(value);
         at += sizeof value;
@@ -133,7 +143,7 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         if (at == nullptr) return nullptr;
         break;
       case OpCode::kTextOfFixed:
-        if (op.factor > end_ - at) return Truncated(op);
+        if (op.factor > end - at) return Truncated(op);
         at = Fixed(op, at + op.factor, at, op.factor);
         if (at == nullptr) return nullptr;
         break;
@@ -142,13 +152,13 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         if (at == nullptr) return nullptr;
         break;
       case OpCode::kDecimal:
-        at = ReadLong(at, end_, &number);
-        if (at == nullptr || number < 0 || number > end_ - at) return Truncated(op);
+        at = ReadLong(at, end, &number);
+        if (at == nullptr || number < 0 || number > end - at) return Truncated(op);
         at = Decimal(op, at, number);
         if (at == nullptr) return nullptr;
         break;
       case OpCode::kDecimalOfFixed:
-        if (op.factor > end_ - at) return Truncated(op);
+        if (op.factor > end - at) return Truncated(op);
         at = Decimal(op, at, op.factor);
         if (at == nullptr) return nullptr;
         break;
@@ -171,20 +181,20 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         step = static_cast<size_t>(op.end);
         continue;
       case OpCode::kSkipNumber:
-        at = ReadLong(at, end_, &number);
+        at = ReadLong(at, end, &number);
         if (at == nullptr) return Truncated(op);
         break;
       case OpCode::kSkipSized:
-        at = ReadLong(at, end_, &number);
-        if (at == nullptr || number < 0 || number > end_ - at) return Truncated(op);
+        at = ReadLong(at, end, &number);
+        if (at == nullptr || number < 0 || number > end - at) return Truncated(op);
         at += number;
         break;
       case OpCode::kSkipBytes:
-        if (op.factor > end_ - at) return Truncated(op);
+        if (op.factor > end - at) return Truncated(op);
         at += op.factor;
         break;
       case OpCode::kSkipValue:
-        at = SkipValue(*op.node, at, end_);
+        at = SkipValue(*op.node, at, end);
         if (at == nullptr) return Truncated(op);
         break;
     }
@@ -204,7 +214,7 @@ const uint8_t* Machine::Branch(const Op& op, const uint8_t* at, bool* null) {
 }
 
 const uint8_t* Machine::List(size_t step, const uint8_t* at) {
-  const Op& op = program_.ops[step];
+  const Op& op = ops_[step];
   const auto last = static_cast<size_t>(op.end);
   while (true) {
     int64_t count = 0;
@@ -279,15 +289,41 @@ const uint8_t* Machine::Enum(const Op& op, const uint8_t* at) {
 }
 
 const uint8_t* Machine::Decimal(const Op& op, const uint8_t* data, int64_t size) {
+  constexpr int64_t kWord = sizeof(uint64_t);
+  const DecimalPlan& plan = program_.decimals[static_cast<size_t>(op.decimal)];
+  if (size < 1 || size > kWord || plan.rescale) return WideDecimal(op, data, size);
+  // Up to eight bytes, most significant first, as the sign-extended number that they are.
+  uint64_t bits = 0;
+  if (end_ - data >= kWord) {
+    std::memcpy(&bits, data, sizeof bits);
+    bits = __builtin_bswap64(bits);
+  } else {
+    for (int64_t i = 0; i < size; ++i) bits |= static_cast<uint64_t>(data[i]) << (56 - 8 * i);
+  }
+  const int64_t value = static_cast<int64_t>(bits) >> (8 * (kWord - size));
+  if (value > plan.small_limit || value < -plan.small_limit) return WideDecimal(op, data, size);
+  Column& column = ColumnOf(op);
+  int64_t words[4] = {value, value >> 63, value >> 63, value >> 63};
+  if (op.width == 16) {
+    std::memcpy(column.values + column.length * 16, words, 16);
+  } else {
+    std::memcpy(column.values + column.length * 32, words, 32);
+  }
+  ++column.length;
+  return data + size;
+}
+
+const uint8_t* Machine::WideDecimal(const Op& op, const uint8_t* data, int64_t size) {
+  const DecimalPlan& plan = program_.decimals[static_cast<size_t>(op.decimal)];
   std::array<uint64_t, 4> words{};
   bool fits = LoadBigEndian(data, size, &words);
   arrow::BasicDecimal256 value(arrow::BasicDecimal256::LittleEndianArray, words);
-  if (fits && op.rescale) {
-    const arrow::BasicDecimal256 scaled = value * op.multiplier;
-    fits = scaled / op.multiplier == value;
+  if (fits && plan.rescale) {
+    const arrow::BasicDecimal256 scaled = value * plan.multiplier;
+    fits = scaled / plan.multiplier == value;
     value = scaled;
   }
-  if (fits && op.check_precision) fits = !(value > op.limit) && !(value < -op.limit);
+  if (fits && plan.check_precision) fits = !(value > plan.limit) && !(value < -plan.limit);
   if (!fits) {
     std::string digits;
     for (int64_t i = 0; i < size && i < static_cast<int64_t>(kShownBytes); ++i) digits += fmt::format("{:02x}", data[i]);
@@ -315,7 +351,7 @@ bool Machine::AppendText(const Op& op, std::string_view text) {
 
 // A date, time or interval as text.
 const uint8_t* Machine::Civil(size_t step, const uint8_t* at) {
-  const Op& op = program_.ops[step];
+  const Op& op = ops_[step];
   int64_t size = 0;
   at = ReadLong(at, end_, &size);
   if (at == nullptr || size < 0 || size > end_ - at) return Truncated(op);
@@ -331,7 +367,7 @@ const uint8_t* Machine::Civil(size_t step, const uint8_t* at) {
 }
 
 arrow::Status Machine::AppendCivil(size_t step, std::string_view text) {
-  const Op& op = program_.ops[step];
+  const Op& op = ops_[step];
   switch (op.code) {
     case OpCode::kDateOfText: {
       ARROW_ASSIGN_OR_RAISE(const int32_t days, ParseDate(text));
@@ -357,9 +393,9 @@ arrow::Status Machine::AppendCivil(size_t step, std::string_view text) {
       ARROW_ASSIGN_OR_RAISE(const IntervalValue interval, ParseInterval(text));
       ++ColumnOf(op).length;
       // The three columns inside: the steps that follow, in this order.
-      ColumnOf(program_.ops[step + 1]).Append(interval.months);
-      ColumnOf(program_.ops[step + 2]).Append(interval.days);
-      ColumnOf(program_.ops[step + 3]).Append(interval.microseconds);
+      ColumnOf(ops_[step + 1]).Append(interval.months);
+      ColumnOf(ops_[step + 2]).Append(interval.days);
+      ColumnOf(ops_[step + 3]).Append(interval.microseconds);
       return arrow::Status::OK();
     }
     default: {
@@ -404,7 +440,7 @@ const uint8_t* Machine::Scaled(const Op& op, const uint8_t* at, int64_t value) {
 }
 
 bool Machine::Null(size_t step) {
-  const Op& op = program_.ops[step];
+  const Op& op = ops_[step];
   if (op.list_of_null) {
     ColumnOf(op).AppendZero();
     return true;
@@ -413,18 +449,26 @@ bool Machine::Null(size_t step) {
     Fail(op, "NULL_IN_REQUIRED", "null, but the column is REQUIRED");
     return false;
   }
-  return Keep(op, ColumnOf(op).AppendNull()) && NullInside(step);
+  if (!AppendNull(op)) return false;
+  return static_cast<size_t>(op.end) == step + 1 || NullInside(step);
+}
+
+bool Machine::AppendNull(const Op& op) {
+  Column& column = ColumnOf(op);
+  if (column.validity == nullptr && !Keep(op, column.ReserveValidity())) return false;
+  column.AppendNull();
+  return true;
 }
 
 // The columns inside a struct that is null: null as well, or a value that nobody may look at.
 bool Machine::NullInside(size_t step) {
-  const auto last = static_cast<size_t>(program_.ops[step].end);
+  const auto last = static_cast<size_t>(ops_[step].end);
   for (size_t inside = step + 1; inside < last;) {
-    const Op& op = program_.ops[inside];
+    const Op& op = ops_[inside];
     const bool list = op.list_of_null;
     if (op.column >= 0) {
       if (op.nullable && !list) {
-        if (!Keep(op, ColumnOf(op).AppendNull())) return false;
+        if (!AppendNull(op)) return false;
       } else {
         ColumnOf(op).AppendZero();
       }

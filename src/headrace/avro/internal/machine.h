@@ -16,9 +16,8 @@ namespace headrace::avro {
 
 class Machine {
  public:
-  /// Both are used, not owned. `max_empty_values` is DecoderLimits's.
-  Machine(const Program* program, std::vector<Column>* columns, int64_t max_empty_values)
-      : program_(*program), columns_(*columns), max_empty_values_(max_empty_values) {}
+  /// Both are used, not owned, and stay where they are. `max_empty_values` is DecoderLimits's.
+  Machine(const Program* program, std::vector<Column>* columns, int64_t max_empty_values);
 
   /// Rows from 0 to `row_count`; puts the end of each into `row_ends`. The columns that grow by rows have room for all of them.
   arrow::Status Run(std::string_view bytes, int64_t row_count, std::vector<uint32_t>* row_ends);
@@ -31,11 +30,13 @@ class Machine {
   const uint8_t* Fixed(const Op& op, const uint8_t* at, const uint8_t* data, int64_t size);
   const uint8_t* Enum(const Op& op, const uint8_t* at);
   const uint8_t* Decimal(const Op& op, const uint8_t* data, int64_t size);
+  const uint8_t* WideDecimal(const Op& op, const uint8_t* data, int64_t size);
   const uint8_t* Civil(size_t step, const uint8_t* at);
   arrow::Status AppendCivil(size_t step, std::string_view text);
   bool AppendText(const Op& op, std::string_view text);
   const uint8_t* Scaled(const Op& op, const uint8_t* at, int64_t value);
   bool Null(size_t step);
+  bool AppendNull(const Op& op);
   bool NullInside(size_t step);
   bool ReserveElements(const Op& op, int64_t count);
 
@@ -44,9 +45,10 @@ class Machine {
   const uint8_t* Truncated(const Op& op);
   bool Keep(const Op& op, arrow::Status status);
 
-  Column& ColumnOf(const Op& op) { return columns_[static_cast<size_t>(op.column)]; }
+  static Column& ColumnOf(const Op& op) { return *op.target; }
 
   const Program& program_;
+  std::vector<Op> ops_;  // the program's, each with its column
   std::vector<Column>& columns_;
   const int64_t max_empty_values_;
   const uint8_t* end_ = nullptr;

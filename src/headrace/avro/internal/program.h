@@ -48,6 +48,15 @@ enum class OpCode : uint8_t {
 /// What the values of a finished column must be, beyond having been decoded.
 enum class Check : uint8_t { kNone, kUtf8, kDate, kTime, kInstant, kInterval };
 
+/// How a decimal is checked and brought to the column's scale.
+struct DecimalPlan {
+  bool check_precision = false;
+  bool rescale = false;
+  int64_t small_limit = 0;               // the greatest value that fits 64 bits and the precision, when it is not rescaled
+  arrow::BasicDecimal256 limit{};        // the greatest unscaled value
+  arrow::BasicDecimal256 multiplier{1};  // to the column's scale
+};
+
 struct Op {
   OpCode code = OpCode::kAbsent;
   int8_t null_branch = -1;      // in the writer's union; -1 = none
@@ -56,7 +65,6 @@ struct Op {
   bool empty_elements = false;  // list: elements take no byte
   bool list_of_null = false;    // list: null is read as empty
   uint8_t width = 0;            // decimal: 16 or 32
-  bool check_precision = false;
   int32_t column = -1;          // into the columns; -1 for a skip
   int32_t end = 0;              // the step after this one and all that is inside it
   int32_t group = -1;           // list: the columns that grow by its elements
@@ -64,9 +72,8 @@ struct Op {
   int64_t factor = 1;           // fixed: bytes
   int64_t min_bytes = 0;        // list: of an element
   const Node* node = nullptr;
-  arrow::BasicDecimal256 limit{};        // decimal: the greatest unscaled value
-  arrow::BasicDecimal256 multiplier{1};  // decimal: to the column's scale
-  bool rescale = false;
+  int32_t decimal = -1;      // into the decimals
+  Column* target = nullptr;  // the column itself, once a machine has the program
 };
 
 /// What is needed of a column outside the loop.
@@ -83,6 +90,7 @@ struct ColumnPlan {
 struct Program {
   std::vector<Op> ops{};
   std::vector<ColumnPlan> columns{};
+  std::vector<DecimalPlan> decimals{};
   std::vector<std::vector<int>> groups{};  // columns that have one value for each element of a list
   std::vector<int> row_columns{};          // columns that have one value for each row
   std::vector<int> top_columns{};          // those of the target's fields, in its order
