@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <arrow/extension_type.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/ipc/writer.h>
@@ -17,7 +18,6 @@
 #include "headrace/avro/container_writer.h"
 #include "headrace/avro/decoder.h"
 #include "headrace/avro/table_schema.h"
-#include "headrace/types/normalize.h"
 #include "headrace/types/type_table.h"
 
 namespace headrace::avro {
@@ -54,8 +54,7 @@ arrow::Status DecodeFile(const std::vector<std::string>& words) {
 arrow::Status EncodeFile(const std::vector<std::string>& words) {
   ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(words[1]));
   ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(file));
-  ARROW_ASSIGN_OR_RAISE(auto read, reader->ToTable());
-  ARROW_ASSIGN_OR_RAISE(auto rows, NormalizeToBigQuery(read));
+  ARROW_ASSIGN_OR_RAISE(auto rows, reader->ToTable());
   ARROW_ASSIGN_OR_RAISE(auto table, FromArrowSchema(*rows->schema()));
   const Dialect dialect = words[4] == "read" ? Dialect::kStorageRead : words[4] == "load" ? Dialect::kLoadFile : Dialect::kExport;
   ARROW_ASSIGN_OR_RAISE(auto text, ToAvroSchema(table, {.dialect = dialect, .display_names = true}));
@@ -90,6 +89,8 @@ arrow::Status Job(const std::string& line) {
 }  // namespace headrace::avro
 
 int main() {
+  // The columns' own form of JSON is text that is marked in the field's metadata, not an extension type.
+  if (!arrow::UnregisterExtensionType("arrow.json").ok()) return 1;
   for (std::string line; std::getline(std::cin, line);) {
     const arrow::Status status = headrace::avro::Job(line);
     std::string answer = status.ok() ? "ok" : status.ToString();

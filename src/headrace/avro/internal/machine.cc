@@ -138,10 +138,20 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         at += sizeof value;
         break;
       }
-      case OpCode::kText:
-        at = Text(op, at);
-        if (at == nullptr) return nullptr;
+      case OpCode::kText: {
+        at = ReadLong(at, end, &number);
+        if (at == nullptr || number < 0 || number > end - at) return Truncated(op);
+        Column& column = ColumnOf(op);
+        if (number <= kShortText && end - at >= kShortText && column.data_capacity - column.data_size >= kShortText) {
+          std::memcpy(column.data + column.data_size, at, kShortText);
+          column.data_size += number;
+          column.AppendOffset(column.data_size);
+        } else if (Fixed(op, at, at, number) == nullptr) {
+          return nullptr;
+        }
+        at += number;
         break;
+      }
       case OpCode::kTextOfFixed:
         if (op.factor > end - at) return Truncated(op);
         at = Fixed(op, at + op.factor, at, op.factor);
@@ -255,13 +265,6 @@ bool Machine::ReserveElements(const Op& op, int64_t count) {
     if (!Keep(op, grown.Reserve(grown.length + count))) return false;
   }
   return true;
-}
-
-const uint8_t* Machine::Text(const Op& op, const uint8_t* at) {
-  int64_t size = 0;
-  at = ReadLong(at, end_, &size);
-  if (at == nullptr || size < 0 || size > end_ - at) return Truncated(op);
-  return Fixed(op, at + size, at, size);
 }
 
 // Appends `size` bytes at `data`, which end before the input does, and answers `next`.

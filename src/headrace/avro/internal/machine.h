@@ -26,7 +26,6 @@ class Machine {
   const uint8_t* Steps(size_t step, size_t last, const uint8_t* at);
   const uint8_t* Branch(const Op& op, const uint8_t* at, bool* null);
   const uint8_t* List(size_t step, const uint8_t* at);
-  const uint8_t* Text(const Op& op, const uint8_t* at);
   const uint8_t* Fixed(const Op& op, const uint8_t* at, const uint8_t* data, int64_t size);
   const uint8_t* Enum(const Op& op, const uint8_t* at);
   const uint8_t* Decimal(const Op& op, const uint8_t* data, int64_t size);

@@ -41,7 +41,8 @@ inline const uint8_t* ReadLongWide(const uint8_t* at, const uint8_t* end, int64_
 }
 
 /// Reads one integer at `at`; answers the byte after it, or null when the bytes end before it or it has more than 64 bits.
-inline const uint8_t* ReadLong(const uint8_t* at, const uint8_t* end, int64_t* value) {
+/// Always inlined: most integers have one byte, and a call costs more than they do.
+__attribute__((always_inline)) inline const uint8_t* ReadLong(const uint8_t* at, const uint8_t* end, int64_t* value) {
   if (at != end && *at < 0x80) {
     *value = UnZigZag(*at);
     return at + 1;
