@@ -11,7 +11,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "google/cloud/bigquery/storage/v1/storage.pb.h"
-#include "headrace/bigquery/read/internal/canonical_rows.h"
+#include "headrace/bigquery/read/internal/canonical_schema.h"
 #include "headrace/bigquery/read/internal/decoder.h"
 #include "headrace/bigquery/read/internal/response_lz4.h"
 #include "headrace/bigquery/read/internal/wire.h"
@@ -90,7 +90,7 @@ void FuzzOne(std::string_view bytes) {
   }
   // As a job of version 1 reads them, and in canonical types.
   static const auto wire = arrow::ipc::SerializeSchema(*TableSchema()).ValueOrDie()->ToString();
-  static const auto canonical = bigquery::CanonicalSchema(*TableSchema()).ValueOrDie();
+  static const auto canonical = bigquery::CanonicalSchema(*TableSchema(), TimestampPrecision::kPicos).ValueOrDie();
   for (bool as_sent : {true, false}) {
     auto decoder = as_sent ? bigquery::ArrowDecoder::Make(TableSchema(), {}) : bigquery::ArrowDecoder::Make(canonical, {}, wire);
     if (!decoder.ok()) __builtin_trap();

@@ -132,6 +132,24 @@ arrow::Status CheckContent(const arrow::ArrayData& data) {
   }
 }
 
+/// The wire's counts are only claims, and decide whether nulls are looked for.
+void ForgetNullCounts(arrow::ArrayData* data) {
+  if (!data->buffers.empty() && data->buffers[0] != nullptr) data->null_count = arrow::kUnknownNullCount;
+  for (const auto& child : data->child_data) ForgetNullCounts(child.get());
+  if (data->dictionary != nullptr) ForgetNullCounts(data->dictionary.get());
+}
+
+/// The same error, as one of what the server sent.
+arrow::Status DataLoss(const arrow::Status& status) {
+  const ErrorInfo* info = GetErrorInfo(status);
+  if (info == nullptr) return BadRows(status.message());
+  ErrorInfo lost = *info;
+  lost.code = Code::kDataLoss;
+  lost.service = "BigQuery Storage Read";
+  lost.method = "ReadRows";
+  return MakeError(std::move(lost), status.message());
+}
+
 }  // namespace
 
 arrow::Status ValidateUntrusted(const arrow::RecordBatch& batch) {
@@ -180,13 +198,9 @@ arrow::Result<std::unique_ptr<ArrowDecoder>> ArrowDecoder::Make(std::shared_ptr<
     return decoder;
   }
   ARROW_ASSIGN_OR_RAISE(decoder->wire_, ReadSchemaBytes(wire_schema));
-  ARROW_ASSIGN_OR_RAISE(auto canonical, CanonicalSchema(*decoder->wire_));
-  if (!canonical->Equals(*in_wire_order)) {
-    return MakeError(
-        {.code = Code::kDataLoss, .reason = "CORRUPT_STATE"},
-        fmt::format("the persisted schema of the session ({}) is not the job's ({})", canonical->ToString(), in_wire_order->ToString()));
-  }
-  decoder->canonical_.emplace(decoder->wire_, std::move(in_wire_order));
+  auto canonical = Canonicalizer::Make(decoder->wire_, decoder->result_, {.pool = Pool()});
+  if (!canonical.ok()) return WithContext(canonical.status(), "the persisted schema of the session does not fit the job's");
+  decoder->canonical_ = *std::move(canonical);
   ARROW_RETURN_NOT_OK(decoder->Restart(wire_schema));
   return decoder;
 }
@@ -207,7 +221,7 @@ arrow::Status ArrowDecoder::Restart(std::string_view schema_bytes) {
 arrow::Status ArrowDecoder::CheckWireSchema(const arrow::Schema& schema) const {
   ARROW_RETURN_NOT_OK(CheckSameColumns(*wire_, schema));
   // Columns that go out as they come have exactly the types of the result.
-  if (canonical_.has_value() || schema.Equals(*wire_, /*check_metadata=*/false)) return arrow::Status::OK();
+  if (canonical_ != nullptr || schema.Equals(*wire_, /*check_metadata=*/false)) return arrow::Status::OK();
   return BadRows(fmt::format("their schema is not the session's. Session: {} Response: {}", wire_->ToString(), schema.ToString()));
 }
 
@@ -252,8 +266,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const st
     ARROW_ASSIGN_OR_RAISE(const auto table, arrow::Table::FromRecordBatches(rows->schema(), batches));
     ARROW_ASSIGN_OR_RAISE(rows, table->CombineChunksToBatch(Pool()));
   }
-  if (canonical_.has_value()) {
-    ARROW_ASSIGN_OR_RAISE(rows, canonical_->Convert(*rows));
+  if (canonical_ != nullptr) {
+    for (int i = 0; i < rows->num_columns(); ++i) ForgetNullCounts(rows->column_data(i).get());
+    auto converted = canonical_->Convert(*rows);
+    return converted.ok() ? converted : DataLoss(converted.status());
   }
   std::vector<std::shared_ptr<arrow::Array>> columns;
   columns.reserve(static_cast<size_t>(result_->num_fields()));

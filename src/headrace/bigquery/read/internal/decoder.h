@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +12,8 @@
 #include <arrow/record_batch.h>
 
 #include "headrace/base/error.h"
-#include "headrace/bigquery/read/internal/canonical_rows.h"
 #include "headrace/bigquery/read/internal/row_decoder.h"
+#include "headrace/types/canonicalize.h"
 
 namespace headrace::bigquery {
 
@@ -50,8 +49,8 @@ class ArrowDecoder final : public RowDecoder {
 
   std::shared_ptr<arrow::Schema> result_;
   std::shared_ptr<arrow::Schema> wire_;
-  std::optional<CanonicalRows> canonical_;
-  std::vector<int> wire_columns_;  // for each column of the result: its place on the wire; empty = the same
+  std::unique_ptr<Canonicalizer> canonical_;  // from the wire's columns to the result's; null = they go out as they come
+  std::vector<int> wire_columns_;             // for each column of the result: its place on the wire; empty = the same
   std::shared_ptr<Listener> listener_;
   std::unique_ptr<arrow::ipc::StreamDecoder> decoder_;
   int64_t most_decoded_bytes_ = kMostDecodedBytes;

@@ -34,8 +34,9 @@ arrow::Result<std::unique_ptr<StreamEnumerator>> StreamEnumerator::Make(PoolMake
 }
 
 arrow::Status StreamEnumerator::SetSchema() {
-  ARROW_ASSIGN_OR_RAISE(const auto wire,
-                        state_.schema_as_sent ? ReadSchemaBytes(state_.schema) : SessionSchema(state_.format, state_.schema));
+  ARROW_ASSIGN_OR_RAISE(const auto wire, state_.schema_as_sent
+                                             ? ReadSchemaBytes(state_.schema)
+                                             : SessionSchema(state_.format, state_.schema, options_->timestamp_precision));
   ARROW_RETURN_NOT_OK(InvertColumns(state_.wire_columns).status());
   ARROW_ASSIGN_OR_RAISE(schema_, SelectFields(wire, state_.wire_columns));
   return arrow::Status::OK();
@@ -81,7 +82,7 @@ arrow::Status StreamEnumerator::CheckStreams(const Session& session) const {
 }
 
 arrow::Status StreamEnumerator::Plan(const Session& session) {
-  ARROW_ASSIGN_OR_RAISE(const auto wire, SessionSchema(session.format, session.schema));
+  ARROW_ASSIGN_OR_RAISE(const auto wire, SessionSchema(session.format, session.schema, options_->timestamp_precision));
   ARROW_ASSIGN_OR_RAISE(const auto selection, FieldSelection::Parse(options_->selected_fields));
   ARROW_ASSIGN_OR_RAISE(state_.wire_columns, selection.Columns(*wire));
   state_.session = session.name;

@@ -268,6 +268,11 @@ arrow::Status SessionError(const rpc::RpcFailure& failure, const TableName& tabl
             "not supported yet; write its rows into a table first (CREATE TABLE ... AS SELECT). {}",
             table.ToString(), text);
       }
+      // Fact U39: what can be filtered differs between the formats.
+      if (HoldsIgnoringCase(failure.message, "too complex")) {
+        info.reason = "RESTRICTION_TOO_COMPLEX";
+        text += ". Try the other source_format, or a simpler row_restriction";
+      }
       break;
     case Code::kPermissionDenied:
       info.reason = "PERMISSION_DENIED";

@@ -116,6 +116,9 @@ TEST(SessionError, SaysWhatToDo) {
        {say(Code::kInvalidArgument, "bad restriction"), say(Code::kNotFound, "non-table entities"), say(Code::kInvalidArgument, "")}) {
     EXPECT_THAT(other.message(), Not(HasSubstr("materialize_views")));
   }
+  const auto complex = say(Code::kInvalidArgument, "request failed: the filter is too complex to be processed in filtering");
+  EXPECT_THAT(complex.message(), AllOf(HasSubstr("source_format"), HasSubstr("row_restriction")));
+  EXPECT_EQ(GetErrorInfo(complex)->reason, "RESTRICTION_TOO_COMPLEX");
   EXPECT_THAT(say(Code::kPermissionDenied, "no").message(),
               AllOf(HasSubstr("bigquery.readsessions.create"), HasSubstr("roles/bigquery.readSessionUser"),
                     HasSubstr("billing project payer"), HasSubstr("getData")));

@@ -1,13 +1,16 @@
-#include "headrace/bigquery/read/internal/canonical_rows.h"
+// What becomes of an Arrow session's columns: through the decoder, as a response would go.
+#include "headrace/bigquery/read/internal/canonical_schema.h"
 
 #include <arrow/array.h>
 #include <arrow/builder.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/json/from_string.h>
 #include <arrow/util/decimal.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headrace/types/type_table.h"
+#include "headrace/bigquery/read/internal/decoder.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -25,10 +28,18 @@ std::shared_ptr<arrow::Field> Marked(const std::string& name, std::shared_ptr<ar
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> Convert(const std::shared_ptr<arrow::Field>& wire,
-                                                           const std::shared_ptr<arrow::Array>& array) {
+                                                           const std::shared_ptr<arrow::Array>& array,
+                                                           TimestampPrecision precision = TimestampPrecision::kPicos) {
   const auto schema = arrow::schema({wire});
-  ARROW_ASSIGN_OR_RAISE(const auto canonical, CanonicalSchema(*schema));
-  return CanonicalRows(schema, canonical).Convert(*arrow::RecordBatch::Make(schema, array->length(), {array}));
+  ARROW_ASSIGN_OR_RAISE(const auto canonical, CanonicalSchema(*schema, precision));
+  const auto schema_bytes = *arrow::ipc::SerializeSchema(*schema);
+  ARROW_ASSIGN_OR_RAISE(const auto decoder, ArrowDecoder::Make(canonical, {}, std::string_view(*schema_bytes)));
+  const auto rows = arrow::RecordBatch::Make(schema, array->length(), {array});
+  auto sink = *arrow::io::BufferOutputStream::Create();
+  auto writer = *arrow::ipc::MakeStreamWriter(sink, schema);
+  ARROW_RETURN_NOT_OK(writer->WriteRecordBatch(*rows));
+  const auto stream = *sink->Finish();
+  return decoder->Decode(arrow::SliceBuffer(stream, schema_bytes->size()));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> Convert(const std::shared_ptr<arrow::Array>& array) {
@@ -36,7 +47,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> Convert(const std::shared_ptr
 }
 
 // Each form of a column beside the canonical one that it must become.
-TEST(CanonicalRows, FormsOfTheWire) {
+TEST(CanonicalColumns, FormsOfTheWire) {
   const auto plain = field("item", arrow::int64());
   struct Case {
     std::string name;
@@ -74,24 +85,17 @@ TEST(CanonicalRows, FormsOfTheWire) {
   }
 }
 
-TEST(CanonicalRows, WhatIsLaidOutAlikeIsNotCopied) {
-  const auto wire = FromJson(arrow::list(arrow::struct_({field("s", arrow::utf8())})), R"([[["a"], ["b"]], [["c"]]])");
-  auto converted = *Convert(wire);
-  EXPECT_EQ(converted->column_data(0)->buffers[1], wire->data()->buffers[1]);
-  EXPECT_EQ(converted->column_data(0)->child_data[0]->child_data[0]->buffers[2], wire->data()->child_data[0]->child_data[0]->buffers[2]);
-}
-
-TEST(CanonicalRows, MarksAndModes) {
+TEST(CanonicalColumns, MarksAndModes) {
   const auto wire = arrow::schema({Marked("j", arrow::utf8(), "google:sqlType:json"), field("r", arrow::int64(), false),
                                    field("l", arrow::list(Marked("item", arrow::utf8(), "google:sqlType:json")))});
-  const auto canonical = *CanonicalSchema(*wire);
+  const auto canonical = *CanonicalSchema(*wire, TimestampPrecision::kPicos);
   EXPECT_EQ(KindOfCanonical(*canonical->field(0)), TypeKind::kJson);
   EXPECT_FALSE(canonical->field(1)->nullable());
   EXPECT_FALSE(canonical->field(2)->nullable());
   EXPECT_EQ(KindOfCanonical(*canonical->field(2)->type()->field(0)), TypeKind::kJson);
 }
 
-TEST(CanonicalRows, ColumnsThatAreRefused) {
+TEST(CanonicalColumns, ColumnsThatAreRefused) {
   struct Case {
     std::shared_ptr<arrow::Schema> wire;
     std::string says;
@@ -105,12 +109,12 @@ TEST(CanonicalRows, ColumnsThatAreRefused) {
                         Case{arrow::schema({field("s", arrow::struct_({field("x", arrow::int64()), field("X", arrow::utf8())}))}), "s.X"},
                         Case{arrow::schema({field("u", arrow::sparse_union({field("x", arrow::int64())}))}), "column u"},
                         Case{arrow::schema({field("l", arrow::list(arrow::list(arrow::int64())))}), "column l"}}) {
-    EXPECT_THAT(CanonicalSchema(*c.wire).status().message(), HasSubstr(c.says));
+    EXPECT_THAT(CanonicalSchema(*c.wire, TimestampPrecision::kPicos).status().message(), HasSubstr(c.says));
   }
 }
 
 // Never another value: an error that names column, row and value.
-TEST(CanonicalRows, ValuesThatBigQueryCannotHold) {
+TEST(CanonicalColumns, ValuesThatBigQueryCannotHold) {
   const auto utc = arrow::timestamp(arrow::TimeUnit::MICRO, "UTC");
   arrow::StringBuilder broken;
   ASSERT_TRUE(broken.Append("good").ok() && broken.Append("\xC3").ok() && broken.Append("\xA4 is no rest of it").ok());
@@ -131,7 +135,7 @@ TEST(CanonicalRows, ValuesThatBigQueryCannotHold) {
            Case{FromJson(arrow::time64(arrow::TimeUnit::MICRO), "[86399999999, 86400000000]"), "86400000000", 1},
            Case{FromJson(arrow::time64(arrow::TimeUnit::MICRO), "[-1]"), "", 0},
            Case{text, "C3", 1},
-           Case{*decimals.Finish(), "170141183460469231731687303715884105727", 1},
+           Case{*decimals.Finish(), "170141183460469231731687303715.884105727", 1},
        }) {
     const auto status = Convert(c.array).status();
     EXPECT_THAT(status.message(), AllOf(HasSubstr("column c, row " + std::to_string(c.row)), HasSubstr(c.value)));
@@ -143,7 +147,7 @@ TEST(CanonicalRows, ValuesThatBigQueryCannotHold) {
   EXPECT_TRUE(Convert(FromJson(utc, "[-62135596800000000, 253402300799999999]")).ok());
 }
 
-TEST(CanonicalRows, ValuesUnderANullAreNobodysBusiness) {
+TEST(CanonicalColumns, ValuesUnderANullAreNobodysBusiness) {
   auto dates = FromJson(arrow::date32(), "[1, null, 3]");
   auto data = dates->data()->Copy();
   auto values = *data->buffers[1]->CopySlice(0, data->buffers[1]->size(), arrow::default_memory_pool());
@@ -152,7 +156,7 @@ TEST(CanonicalRows, ValuesUnderANullAreNobodysBusiness) {
   EXPECT_TRUE(Convert(arrow::MakeArray(data)).ok());
 }
 
-TEST(CanonicalRows, ValuesInsideStructsAndArrays) {
+TEST(CanonicalColumns, ValuesInsideStructsAndArrays) {
   const auto inner = arrow::struct_({field("d", arrow::date32())});
   EXPECT_THAT(Convert(FromJson(inner, "[[1], [2932897]]")).status().message(), HasSubstr("column c.d, row 1"));
   EXPECT_THAT(Convert(FromJson(arrow::list(inner), "[[], [[1]], [[1], [2932897]]]")).status().message(), HasSubstr("column c.d, row 2"));
@@ -165,7 +169,7 @@ TEST(CanonicalRows, ValuesInsideStructsAndArrays) {
               AllOf(HasSubstr("column c, row 1"), HasSubstr("null")));
 }
 
-TEST(CanonicalRows, NullsInRequiredColumns) {
+TEST(CanonicalColumns, NullsInRequiredColumns) {
   EXPECT_THAT(Convert(field("c", arrow::int64(), false), FromJson(arrow::int64(), "[1, null]")).status().message(),
               AllOf(HasSubstr("column c, row 1"), HasSubstr("null")));
   // Under a null struct there is nothing to require.
@@ -176,14 +180,46 @@ TEST(CanonicalRows, NullsInRequiredColumns) {
 }
 
 // BIGNUMERIC has 77 digits, of which the last bit counts too.
-TEST(CanonicalRows, TheLargestBignumeric) {
+TEST(CanonicalColumns, TheLargestBignumeric) {
   arrow::Decimal256Builder builder(arrow::decimal256(76, 38));
   const arrow::Decimal256 largest(arrow::BasicDecimal256::WordArray{UINT64_MAX, UINT64_MAX, UINT64_MAX, uint64_t{INT64_MAX}});
   ASSERT_TRUE(builder.Append(largest).ok());
   const auto array = *builder.Finish();
   auto converted = Convert(array);
   ASSERT_TRUE(converted.ok()) << converted.status();
-  EXPECT_EQ((*converted)->column(0)->data()->buffers[1], array->data()->buffers[1]);
+  EXPECT_TRUE((*converted)->column(0)->Equals(*array));
+}
+
+// Fact: the service sends INTERVAL as month_day_nano in Arrow.
+TEST(CanonicalColumns, Intervals) {
+  auto converted = Convert(FromJson(arrow::month_day_nano_interval(), "[[14, 3, 14706789999000], null, [-1, 0, -1000]]"));
+  ASSERT_TRUE(converted.ok()) << converted.status();
+  EXPECT_EQ(KindOfCanonical(*(*converted)->schema()->field(0)), TypeKind::kInterval);
+  const auto expected = FromJson((*converted)->schema()->field(0)->type(), "[[14, 3, 14706789999], null, [-1, 0, -1]]");
+  EXPECT_TRUE((*converted)->column(0)->Equals(*expected)) << (*converted)->column(0)->ToString();
+  EXPECT_THAT(Convert(FromJson(arrow::month_day_nano_interval(), "[[0, 0, 0], [0, 0, 1]]")).status().message(),
+              HasSubstr("column c, row 1"));
+}
+
+// timestamp_precision: what the service sends for a TIMESTAMP(12) when it was asked for so many digits.
+TEST(CanonicalColumns, TimestampPrecision) {
+  const auto utc = [](arrow::TimeUnit::type unit) { return arrow::timestamp(unit, "UTC"); };
+  const auto nanos = FromJson(utc(arrow::TimeUnit::NANO), "[1, null, -1]");
+  auto converted = Convert(field("c", nanos->type()), nanos, TimestampPrecision::kNanos);
+  ASSERT_TRUE(converted.ok()) << converted.status();
+  EXPECT_TRUE((*converted)->column(0)->Equals(*nanos));
+  const auto micros = FromJson(utc(arrow::TimeUnit::MICRO), "[1, null, -1]");
+  converted = Convert(field("c", micros->type()), micros, TimestampPrecision::kMicros);
+  ASSERT_TRUE(converted.ok()) << converted.status();
+  EXPECT_TRUE((*converted)->column(0)->Equals(*micros));
+  const auto picos = Marked("c", arrow::utf8(), kTimestampPicosExtension);
+  const auto text = FromJson(arrow::utf8(), R"(["2024-01-02T03:04:05.123456789012Z", null])");
+  converted = Convert(picos, text);
+  ASSERT_TRUE(converted.ok()) << converted.status();
+  EXPECT_TRUE((*converted)->column(0)->Equals(*text));
+  EXPECT_EQ(KindOfCanonical(*(*converted)->schema()->field(0)), TypeKind::kTimestamp12);
+  // Of a server that was not asked: nanoseconds that a TIMESTAMP has not.
+  EXPECT_THAT(Convert(nanos).status().message(), HasSubstr("column c, row 0"));
 }
 
 }  // namespace
