@@ -157,6 +157,8 @@ TEST(ArrowDecoder, AllBuffersOfAResponseTogetherAreBounded) {
     // What was spent on one response is no debt of the next, nor of another decoder on this thread.
     auto large = *ArrowDecoder::Make(rows->schema(), {}, {}, kColumns * kColumnBytes + 4096);
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(large->Decode(bytes).ok());
+    // Nor of what else this thread allocates there, such as the response's own decompressed bytes.
+    EXPECT_TRUE(arrow::AllocateBuffer(2 * kColumns * kColumnBytes, ArrowDecoder::Pool()).ok());
   }
 }
 
@@ -170,6 +172,26 @@ TEST(ArrowDecoder, SeveralBatchesAndDictionariesInOneResponse) {
     EXPECT_EQ((*decoded)->num_rows(), 60);
     EXPECT_TRUE((*decoded)->Slice(20, 20)->Equals(*rows));
     EXPECT_FALSE(decoder->Decode(arrow::Buffer::FromString(one + one.substr(0, one.size() - 8))).ok()) << "the second is cut";
+  }
+}
+
+// The number of nulls that a message claims decides nothing: with the real one a required column is refused.
+TEST(ArrowDecoder, ClaimedNullCountsAreNotBelieved) {
+  arrow::Int64Builder builder;
+  ASSERT_TRUE(builder.Append(1).ok() && builder.AppendNull().ok());
+  const auto honest = (*builder.Finish())->data();
+  for (const bool nullable : {true, false}) {
+    const auto schema = arrow::schema({arrow::field("c", arrow::int64(), nullable)});
+    auto lying = honest->Copy();
+    lying->null_count = 2;
+    const auto bytes = Bytes(*arrow::RecordBatch::Make(schema, 2, {arrow::MakeArray(lying)}));
+    const auto wire = *arrow::ipc::SerializeSchema(*schema);
+    const auto rows = (*ArrowDecoder::Make(schema, {}, std::string_view(*wire)))->Decode(bytes);
+    ASSERT_EQ(rows.ok(), nullable) << rows.status();
+    if (nullable) {
+      EXPECT_EQ((*rows)->column(0)->null_count(), 1);
+      EXPECT_TRUE((*rows)->ValidateFull().ok());
+    }
   }
 }
 

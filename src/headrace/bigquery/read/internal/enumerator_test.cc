@@ -189,6 +189,14 @@ TEST(StreamEnumerator, SchemasThatBigQueryHasNotAreRefusedByColumn) {
   }
 }
 
+TEST(StreamEnumerator, AStreamWithoutANameIsRefused) {
+  auto table = Streams(1);
+  table.nameless_stream = true;
+  ScriptedServer server(table);
+  Bench bench(server);
+  EXPECT_THAT(bench.New()->Start().message(), HasSubstr("without a name"));
+}
+
 // Spec 14: a restored plan is never made again, also with an empty queue; an unplanned one is.
 TEST(StreamEnumerator, ARestoredPlanIsNeverMadeAgain) {
   ScriptedServer server(Streams(3));

@@ -662,7 +662,7 @@ TEST_P(StreamReaderTest, FractionsThatFallByThemselvesProveNothing) {
     server.ScriptReads({{.after_messages = after}});
     Bench bench(server);
     auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
-    EXPECT_TRUE(all.status.ok()) << all.status;
+    ASSERT_TRUE(all.status.ok()) << all.status;
     EXPECT_EQ(all.ids, Range(0, kRows));
     // Nor in another process, which knows only the position.
     for (const size_t batch : {size_t{1}, size_t{4}, all.positions.size() - 1}) {
@@ -673,10 +673,27 @@ TEST_P(StreamReaderTest, FractionsThatFallByThemselvesProveNothing) {
   }
 }
 
+// Nor in the middle of a batch.
+TEST_P(StreamReaderTest, PositionsInsideBatchesOfSuchAServerCarryNoFraction) {
+  auto table = OneStream();
+  table.progress_end_only = true;
+  ScriptedServer server(table);
+  Bench bench(server);
+  auto reader = bench.Open(MakeRows(0)->schema());
+  for (int64_t first = 0; first < kRows; first += 100) {
+    auto batch = std::get<Batch>(*reader->Next());
+    const std::string position = *reader->PositionAt(batch, 50);
+    if (first < 200) continue;  // it is known from the second response on
+    EXPECT_EQ(position, std::to_string(first + 50));
+    EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema(), position).get()).ids, Range(first + 50, kRows));
+  }
+}
+
 // A position inside a batch is asked for after the reader has gone on to messages without rows, and to the end.
 TEST_P(StreamReaderTest, PositionAtARowIsTheSameAfterTheEnd) {
   auto table = OneStream(200);
   table.empty_messages = true;
+  table.empty_message_at_end = true;
   ScriptedServer server(table);
   Bench bench(server);
   auto reader = bench.Open(MakeRows(0)->schema());

@@ -105,6 +105,7 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       session->add_streams()->set_name(fmt::format("{}/streams/{}", kSession, table.one_stream_name ? 0 : i));
       session->set_estimated_row_count(session->estimated_row_count() + table.streams[i]->num_rows());
     }
+    if (table.nameless_stream) session->mutable_streams(0)->clear_name();
     if (table.estimated_rows >= 0) session->set_estimated_row_count(table.estimated_rows);
     session->set_estimated_total_bytes_scanned(1000);
     return grpc::Status::OK;
@@ -141,7 +142,13 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       if (struck && fault.kind == Fault::Kind::kStatus) return ToStatus(fault);
       if (struck && fault.kind == Fault::Kind::kHang) return Hang(context);
       if (struck && fault.kind == Fault::Kind::kCleanEnd) return grpc::Status::OK;
-      if (row >= rows->num_rows()) return grpc::Status::OK;
+      if (row >= rows->num_rows()) {
+        api::ReadRowsResponse empty;
+        empty.mutable_stats()->mutable_progress()->set_at_response_start(1);
+        empty.mutable_stats()->mutable_progress()->set_at_response_end(1);
+        if (table.empty_message_at_end) writer->Write(empty);
+        return grpc::Status::OK;
+      }
       // A message ends where the service's block ends, also when the read began inside it.
       const int64_t end = std::min(rows->num_rows(), (row / table.rows_per_message + 1) * table.rows_per_message);
       api::ReadRowsResponse response = Message(rows->Slice(row, end - row), row, end, rows->num_rows(), sent == 0);

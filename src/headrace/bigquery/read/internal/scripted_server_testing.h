@@ -42,11 +42,13 @@ struct ServedTable {
   bool progress_end_only = false;  // the start of each response stays 0
   std::string behind_rows{};       // bytes behind the IPC message of each response
   bool empty_messages = false;     // one without rows before each
+  bool empty_message_at_end = false;
   int32_t throttle_percent = 0;
   int64_t expire_seconds = 0;    // of the session, since 1970; 0 = not told
   bool other_session = false;    // sessions get the schema of the format that was not asked for
   int64_t estimated_rows = -1;   // that the session says; -1 = those there are
   bool one_stream_name = false;  // every stream has the name of the first
+  bool nameless_stream = false;  // the first has none
 };
 
 class ScriptedServer {
