@@ -106,7 +106,7 @@ arrow::Result<std::shared_ptr<const FileSink>> FileSink::Make(FileSinkOptions op
   while (options.path.size() > 1 && options.path.back() == '/') options.path.pop_back();
   directory = (directory || !HasExtension(BaseNameOf(options.path))) && options.path != "-";
   ARROW_ASSIGN_OR_RAISE(auto kind, KindOfOptions(options, !directory));
-  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options, kind, 0));
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options, kind, !directory, 0));
   if (!directory && options.max_file_bytes > 0) {
     return InvalidOption("max_file_bytes", fmt::format("max_file_bytes applies to a directory, and {} is {}", options.path,
                                                        options.path == "-" ? "standard output" : "a single file"));
@@ -157,7 +157,7 @@ arrow::Status FileSink::Check(const SinkContext& context) const {
 }
 
 arrow::Result<std::string> FileSink::Prepare(const SinkContext& context, const std::shared_ptr<arrow::Schema>& schema) const {
-  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, 0));
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, single_file_, 0));
   ARROW_RETURN_NOT_OK(CheckFormatSchema(encoding, *schema));
   if (standard_output()) return EncodeJobState({});
   ARROW_ASSIGN_OR_RAISE(auto found, LookAtTarget(context.files, TargetOf(options_, single_file_, context)));
@@ -182,7 +182,7 @@ arrow::Result<std::unique_ptr<SinkWriter>> FileSink::CreateWriter(const SinkCont
 arrow::Result<std::unique_ptr<SinkWriter>> FileSink::RestoreWriter(const SinkContext& context, std::string_view /*job_state*/,
                                                                    const std::shared_ptr<arrow::Schema>& schema,
                                                                    const std::vector<std::string>& states) const {
-  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, context.writer_memory));
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, single_file_, context.writer_memory));
   ARROW_RETURN_NOT_OK(CheckFormatSchema(encoding, *schema));
   ARROW_ASSIGN_OR_RAISE(auto inherited, FilesOfStates(states));
   FileWriterSettings settings{.directory = directory(),
@@ -221,7 +221,7 @@ arrow::Status FileSink::Finish(const SinkContext& context, std::string_view job_
   FileSystem* files = context.files;
   ARROW_ASSIGN_OR_RAISE(auto state, DecodeJobState(job_state));
   ARROW_ASSIGN_OR_RAISE(auto list, FilesOfStates(writer_states));
-  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, context.writer_memory));
+  ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, single_file_, context.writer_memory));
   if (standard_output()) return list.empty() ? WriteEmptyOutput(options_.output_descriptor, schema, encoding) : arrow::Status::OK();
   ARROW_RETURN_NOT_OK(CheckAllThere(files, directory(), list));
   const std::string empty_name = single_file_ ? single_name() : PartName(context.run_id, 0, 0, 0, ExtensionOf(kind_));

@@ -40,6 +40,17 @@ struct FileSinkOptions {
   /// Buffers of arrow and arrows: none (default), lz4 or zstd.
   std::string arrow_compression{};
 
+  /// csv and ndjson: none, gzip or zstd. Default: as the name says (.csv.gz, .csv.zst), else none. A single file's name must agree.
+  std::string csv_compression{};
+  std::string ndjson_compression{};
+  /// What stands for null, unquoted; default nothing at all. A value with that text is quoted, and so is every empty text.
+  std::optional<std::string> csv_null_value{};
+  /// "json": ARRAYs and STRUCTs are written as JSON texts. Default: such columns are refused by name.
+  std::string csv_nested{};
+
+  /// deflate (default), snappy, zstd or none.
+  std::string avro_compression{};
+
   /// Where the bytes of "-" go: a descriptor that is open and is left open.
   int output_descriptor = 1;
 };

@@ -71,7 +71,9 @@ int64_t OperationsOf(const std::shared_ptr<const FileSink>& sink, int64_t total)
   return files.operations();
 }
 
-constexpr const char* kFormats[] = {"parquet", "arrow", "arrows"};
+constexpr const char* kFormats[] = {"parquet", "arrow", "arrows", "csv", "ndjson", "avro"};
+/// Those whose single files say their types, at least to be guessed from a row.
+constexpr const char* kSingleFormats[] = {"parquet", "arrow", "arrows", "csv", "avro"};
 
 class FileSinkCrashTest : public testing::TestWithParam<std::tuple<Fault, const char*>> {
  protected:
@@ -80,12 +82,16 @@ class FileSinkCrashTest : public testing::TestWithParam<std::tuple<Fault, const 
     return SinkTo(path, overwrite, 0, std::get<1>(GetParam()));
   }
 };
+// The rules are the sink's, whatever the format: the two that differ most in when bytes go out see every fault, the others one.
 INSTANTIATE_TEST_SUITE_P(Faults, FileSinkCrashTest,
                          testing::Combine(testing::Values(Fault::kError, Fault::kDeathBefore, Fault::kDeathAfter),
-                                          testing::ValuesIn(kFormats)),
+                                          testing::Values("parquet", "csv")),
                          [](const auto& info) {
                            return fmt::format("{}_{}", std::get<1>(info.param), static_cast<int>(std::get<0>(info.param)));
                          });
+INSTANTIATE_TEST_SUITE_P(OtherFormats, FileSinkCrashTest,
+                         testing::Combine(testing::Values(Fault::kDeathAfter), testing::Values("arrow", "arrows", "ndjson", "avro")),
+                         [](const auto& info) { return std::string(std::get<1>(info.param)); });
 
 TEST_P(FileSinkCrashTest, EveryOperationThenResumed) {
   for (int64_t total : {0, 60}) {
@@ -171,7 +177,7 @@ TEST(FileSinkDeathsTest, SingleFileIsTheOldOneOrTheWholeNewOne) {
       for (int64_t n = 0;; ++n) {
         SCOPED_TRACE(fmt::format("overwrite {}, {} rows, fault at operation {}", overwrite, total, n));
         const std::string target =
-            root / fmt::format("{}-{}-{}.{}", overwrite, total, n, kFormats[static_cast<size_t>(n) % std::size(kFormats)]);
+            root / fmt::format("{}-{}-{}.{}", overwrite, total, n, kSingleFormats[static_cast<size_t>(n) % std::size(kSingleFormats)]);
         if (overwrite) {
           FaultyFileSystem sound;
           EngineStore old;

@@ -18,15 +18,13 @@ struct ReadTableOptions {
   std::vector<std::string> csv_null_values{""};
 };
 
-/// `path` is a .parquet, .csv or .csv.gz file, or a directory that a Headrace job wrote (its files are those that the manifest names, which
-/// must have the sizes that it says). Other directories are refused with the reason NOT_A_RESULT.
-///
-/// CSV: the first line names the columns; a column's type is the narrowest of INT64, FLOAT64, BOOL, DATE, TIME, DATETIME, TIMESTAMP (text
-/// with an offset or Z) and STRING that every one of its values in the whole file has.
+/// `path` is what FileSource takes: a file of any format, a directory (with a manifest: the files that it names, which must have the sizes
+/// that it says), a pattern. A directory that a job of ours has not finished is refused with the reason NOT_A_RESULT. Types are found as
+/// FileSource finds them.
 arrow::Result<std::shared_ptr<arrow::Table>> ReadTable(FileSystem* files, const std::string& path, const ReadTableOptions& options = {});
 
-/// The schema that ReadTable would give. No row of a Parquet file or a directory is read for it, so their size is no matter; a CSV file is
-/// read whole, since its types are those of all its values.
+/// The schema that ReadTable would give. Rows are read for it only where a file does not say its types (CSV, NDJSON), and none is kept, so
+/// sizes are no matter.
 arrow::Result<std::shared_ptr<arrow::Schema>> ReadTableSchema(FileSystem* files, const std::string& path,
                                                               const ReadTableOptions& options = {});
 

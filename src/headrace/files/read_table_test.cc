@@ -86,6 +86,8 @@ const CsvCase kCsvCases[] = {
     {"0001-01-01T00:00:00.5Z\n", "timestamp[us, tz=UTC]", "[-62135596799500000]"},
     {"a\n\"\"\nNA\n\"x\ny\"\n", "string", R"(["a", "", "NA", "x\ny"])"},
     {"\n\n", "string", "[null, null]"},
+    {"2013-01-01T00:00:00.123456789\n", "string", R"(["2013-01-01T00:00:00.123456789"])"},
+    {"2013-01-01\n2013-01-01T00:00:00.5\n", "timestamp[us]", "[1356998400000000, 1356998400500000]"},
 };
 
 TEST(ReadTableTest, TypesOfCsv) {
@@ -127,7 +129,7 @@ TEST(ReadTableTest, TypesAreOfTheWholeFile) {
   TemporaryDirectory root;
   std::string text = "a,b,c\n";
   const std::string line = "12345,2013-01-01,2013-01-01T00:00:00Z\n";
-  while (text.size() < (size_t{20} << 20)) text += line;
+  while (text.size() < (size_t{3} << 20)) text += line;
   text += "1.5,2013-01-01T00:00:00,never\n";
   WriteText(root / "t.csv.gz", Gzip(text));
   auto table = ReadTable(LocalFileSystem(), root / "t.csv.gz");
@@ -186,9 +188,9 @@ TEST(ReadTableTest, RefusedWithTheReason) {
   WriteText(root / "bad.parquet", "PAR1 no");
   WriteText(root / "empty.csv", "");
   WriteText(root / "bad.csv.gz", "not gzip");
+  WriteText(root / "open.csv", "a,b\n1,x\n2,\"y\n3,z\n");
   WriteText(root / "digits.csv", "n\n1\n9223372036854775809\n");
   WriteText(root / "mixed.csv", "n,k\n0.5,1\n,2\n-9007199254740993,3\n");
-  WriteText(root / "nanos.csv", "t\n2013-01-01T00:00:00.123456789\n");
   struct Case {
     const char* name;
     Code code;
@@ -196,7 +198,7 @@ TEST(ReadTableTest, RefusedWithTheReason) {
   };
   const Case cases[] = {
       {"none.csv", Code::kNotFound, "does not exist"},
-      {"dir", Code::kFailedPrecondition, "not a result"},
+      {"dir", Code::kNotFound, "no manifest and no files"},
       {"a.zip", Code::kUnimplemented, "unzip it"},
       {"a.csv.zip", Code::kUnimplemented, "unzip it"},
       {"a.txt", Code::kUnimplemented, ".parquet"},
@@ -207,14 +209,14 @@ TEST(ReadTableTest, RefusedWithTheReason) {
       {"bad.csv.gz", Code::kInvalidArgument, "bad.csv.gz"},
       {"digits.csv", Code::kInvalidArgument, "column n, row 1: 9223372036854775809"},
       {"mixed.csv", Code::kInvalidArgument, "column n, row 2: -9007199254740993"},
-      {"nanos.csv", Code::kInvalidArgument, "column t, row 0"},
+      {"open.csv", Code::kInvalidArgument, "line 3, field 2: the quote that opens here is never closed"},
   };
   for (const auto& item : cases) {
     auto table = ReadTable(LocalFileSystem(), root / item.name);
     ASSERT_FALSE(table.ok()) << item.name;
     EXPECT_EQ(CodeOf(table.status()), item.code) << item.name << ": " << table.status();
     EXPECT_THAT(table.status().message(), HasSubstr(item.text));
-    EXPECT_EQ(ReadTableSchema(LocalFileSystem(), root / item.name).status().message(), table.status().message());
+    EXPECT_THAT(table.status().message(), HasSubstr(ReadTableSchema(LocalFileSystem(), root / item.name).status().message()));
   }
 }
 

@@ -10,6 +10,6 @@ namespace headrace {
 arrow::Result<FileKind> KindOfOptions(const FileSinkOptions& options, bool single_file);
 
 /// InvalidOption for a value that is none, and for an option of another format. `writer_memory` > 0 bounds what is held.
-arrow::Result<FileEncoding> EncodingOfOptions(const FileSinkOptions& options, FileKind kind, int64_t writer_memory);
+arrow::Result<FileEncoding> EncodingOfOptions(const FileSinkOptions& options, FileKind kind, bool single_file, int64_t writer_memory);
 
 }  // namespace headrace

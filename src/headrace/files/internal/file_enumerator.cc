@@ -14,6 +14,8 @@
 #include "headrace/files/internal/row_stream.h"
 #include "headrace/files/internal/schema_union.h"
 #include "headrace/types/schema.h"
+#include "headrace/types/schema_json.h"
+#include "headrace/types/type_table.h"
 
 namespace headrace {
 namespace {
@@ -92,21 +94,40 @@ arrow::Status FileEnumerator::Start() {
   const auto format =
       list.files.empty() ? FileFormatFromName(list.manifest->format).value_or(FileFormat::kParquet) : list.files.front().kind.format;
   ARROW_RETURN_NOT_OK(CheckOptionsOfFormat(*access_.options, format));
-  SchemaUnion columns;
-  std::vector<FilePart> parts;
-  for (const auto& file : list.files) {
-    if (stop_.stop_requested()) return arrow::Status::Cancelled("planning was cancelled");
-    ARROW_ASSIGN_OR_RAISE(auto found, LookAtFile(access_, file));
-    ARROW_RETURN_NOT_OK(columns.Add(found.schema, file.path));
-    parts.insert(parts.end(), found.parts.begin(), found.parts.end());
-  }
-  auto schema = columns.schema();
+  ARROW_ASSIGN_OR_RAISE(auto found, Look(list, format));
+  auto schema = found.schema;
   if (schema == nullptr) {
     ARROW_ASSIGN_OR_RAISE(schema, CanonicalFileSchema(list.manifest->schema, access_.options->paths.front()));
   }
   state_.files = static_cast<int64_t>(list.files.size());
   for (const auto& file : list.files) state_.bytes += file.size;
-  return Plan(std::move(schema), parts);
+  return Plan(std::move(schema), found.parts);
+}
+
+arrow::Result<FoundFile> FileEnumerator::Look(const FileList& list, FileFormat format) const {
+  if (format == FileFormat::kCsv || format == FileFormat::kNdjson) {
+    ARROW_ASSIGN_OR_RAISE(auto known, KnownSchema(list));
+    return LookAtText(access_, list.files, known, stop_.get_token());
+  }
+  SchemaUnion columns;
+  FoundFile all;
+  for (const auto& file : list.files) {
+    if (stop_.stop_requested()) return arrow::Status::Cancelled("planning was cancelled");
+    ARROW_ASSIGN_OR_RAISE(auto found, LookAtFile(access_, file));
+    ARROW_RETURN_NOT_OK(columns.Add(found.schema, file.path));
+    all.parts.insert(all.parts.end(), found.parts.begin(), found.parts.end());
+  }
+  all.schema = columns.schema();
+  return all;
+}
+
+arrow::Result<std::shared_ptr<arrow::Schema>> FileEnumerator::KnownSchema(const FileList& list) const {
+  if (!access_.options->schema.empty()) {
+    ARROW_ASSIGN_OR_RAISE(auto table, SchemaFromJson(access_.options->schema));
+    return ToArrowSchema(table);
+  }
+  if (!list.manifest) return nullptr;
+  return CanonicalFileSchema(list.manifest->schema, access_.options->paths.front());
 }
 
 arrow::Status FileEnumerator::Plan(std::shared_ptr<arrow::Schema> schema, const std::vector<FilePart>& parts) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "headrace/files/internal/file_access.h"
+#include "headrace/files/internal/file_list.h"
+#include "headrace/files/internal/row_stream.h"
 #include "headrace/files/internal/source_state.h"
 #include "headrace/runtime/source.h"
 
@@ -37,7 +39,10 @@ class FileEnumerator final : public SplitEnumerator {
 
  private:
   FileEnumerator(FileAccess access, const JobContext& context) : access_(std::move(access)), context_(context) {}
-  /// All columns of all files, and every part.
+  /// All columns of all files, and their parts. A null schema when there is no file.
+  arrow::Result<FoundFile> Look(const FileList& list, FileFormat format) const;
+  /// Of text files: what the option or the manifest says; null when nothing does.
+  arrow::Result<std::shared_ptr<arrow::Schema>> KnownSchema(const FileList& list) const;
   arrow::Status Plan(std::shared_ptr<arrow::Schema> schema, const std::vector<FilePart>& parts);
 
   const FileAccess access_;

@@ -3,23 +3,21 @@
 #include <fmt/format.h>
 
 #include "headrace/files/internal/arrow_format.h"
+#include "headrace/files/internal/avro_format.h"
+#include "headrace/files/internal/csv_format.h"
+#include "headrace/files/internal/ndjson_format.h"
 #include "headrace/files/internal/parquet_format.h"
 #include "headrace/types/type_table.h"
 
 namespace headrace {
-namespace {
-
-arrow::Status NotBuilt(FileFormat format) { return Unsupported("format", fmt::format("writing {} is not built", FileFormatName(format))); }
-
-}  // namespace
-
 arrow::Status CheckFormatSchema(const FileEncoding& encoding, const arrow::Schema& schema) {
   const FileFormat format = encoding.kind.format;
   if (schema.num_fields() == 0) {
     const std::string name(FileFormatName(format));
     return Unsupported(name, fmt::format("a {} file cannot hold rows without columns: select at least one column", name));
   }
-  return FromArrowSchema(schema).status();
+  ARROW_RETURN_NOT_OK(FromArrowSchema(schema).status());
+  return format == FileFormat::kCsv ? CheckCsvSchema(schema, encoding.csv_nested_as_json) : arrow::Status::OK();
 }
 
 arrow::Result<std::unique_ptr<FormatWriter>> MakeFormatWriter(const FileEncoding& encoding, const std::shared_ptr<arrow::Schema>& schema,
@@ -31,11 +29,13 @@ arrow::Result<std::unique_ptr<FormatWriter>> MakeFormatWriter(const FileEncoding
     case FileFormat::kArrowStream:
       return ArrowFormatWriter::Make(encoding, schema, out);
     case FileFormat::kCsv:
+      return CsvFormatWriter::Make(encoding, schema, out);
     case FileFormat::kNdjson:
+      return NdjsonFormatWriter::Make(encoding, schema, out);
     case FileFormat::kAvro:
-      return NotBuilt(encoding.kind.format);
+      return AvroFormatWriter::Make(encoding, schema, out);
   }
-  return NotBuilt(encoding.kind.format);
+  return arrow::Status::UnknownError("no such format");
 }
 
 }  // namespace headrace

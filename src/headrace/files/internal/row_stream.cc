@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include "headrace/files/internal/arrow_rows.h"
+#include "headrace/files/internal/avro_rows.h"
+#include "headrace/files/internal/csv_rows.h"
+#include "headrace/files/internal/ndjson_rows.h"
 #include "headrace/files/internal/parquet_rows.h"
 #include "headrace/types/normalize.h"
 #include "headrace/types/schema.h"
@@ -34,11 +37,13 @@ arrow::Result<std::unique_ptr<RowStream>> OpenRowStream(const FileAccess& access
     case FileFormat::kArrowStream:
       return ArrowStreamRows::Open(access, part, schema);
     case FileFormat::kCsv:
+      return CsvRows::Open(access, part, schema);
     case FileFormat::kNdjson:
+      return NdjsonRows::Open(access, part, schema);
     case FileFormat::kAvro:
-      break;
+      return AvroRows::Open(access, part, schema);
   }
-  return Unsupported("format", fmt::format("reading {} is not built", FileFormatName(part.file.kind.format)));
+  return arrow::Status::UnknownError("no such format");
 }
 
 arrow::Result<FoundFile> LookAtFile(const FileAccess& access, const FileIdentity& file) {
@@ -48,12 +53,13 @@ arrow::Result<FoundFile> LookAtFile(const FileAccess& access, const FileIdentity
     case FileFormat::kArrow:
     case FileFormat::kArrowStream:
       return LookAtArrow(access, file);
+    case FileFormat::kAvro:
+      return LookAtAvro(access, file);
     case FileFormat::kCsv:
     case FileFormat::kNdjson:
-    case FileFormat::kAvro:
-      break;
+      break;  // LookAtText
   }
-  return Unsupported("format", fmt::format("reading {} is not built", FileFormatName(file.kind.format)));
+  return arrow::Status::UnknownError("no format with a schema of its own");
 }
 
 arrow::Status ExplainFileError(const arrow::Status& status, const std::string& path) {
