@@ -38,7 +38,7 @@ constexpr VerbText kTexts[] = {
      "headrace schema bq:bigquery-public-data.usa_names.usa_1910_current \\\n"
      "      --billing-project my-project --json"},
     {Verb::kServe, "headrace serve [options]", "serve files as BigQuery tables on this machine",
-     "The BigQuery Storage Read API on loopback, with no account; every official client can read from it.\n"
+     "BigQuery on loopback, with no account: REST for datasets, tables and rows, and the Storage Read API.\n"
      "Prints each address it serves and runs until SIGINT or SIGTERM. Tables are held in memory.",
      "headrace serve --load demo.nyc.flights=flights.parquet --grpc-port 9060 &\n"
      "  headrace copy bq:demo.nyc.flights ./flights/ --bigquery-storage-endpoint http://localhost:9060"},
