@@ -120,26 +120,27 @@ TEST(CanonicalizeTest, CanonicalDataIsPassedOnNotCopied) {
   }
 }
 
-// Arrow's readers make arrow.json arrays of what is marked so; an array of them without one element needed a builder that there is not.
-TEST(CanonicalizeTest, ListsOfExtensionValuesWithoutAnyElement) {
+// Arrow's readers make arrow.json arrays of what is marked so; an array of STRUCTs of them without one element needed a builder that there
+// is not.
+TEST(CanonicalizeTest, ListsOfStructsOfExtensionValuesWithoutAnyElement) {
   const auto json = arrow::extension::json();
-  auto storage = FromJson(arrow::utf8(), R"(["1", "{}", null])");
-  for (const char* validity : {"[null, null]", "[[0], null]", "[[], []]", "[null, [0, 1]]"}) {
-    auto lists = FromJson(arrow::list(arrow::int32()), validity);
-    auto data = lists->data()->Copy();
-    auto values = arrow::ExtensionType::WrapArray(json, storage->Slice(0, static_cast<const arrow::ListArray&>(*lists).values()->length()));
-    data->type = arrow::list(json);
+  const Field field{.name = "c", .kind = TypeKind::kStruct, .mode = Mode::kRepeated, .fields = {{.name = "j", .kind = TypeKind::kJson}}};
+  for (const char* text : {"[null, null]", "[[0], null]", "[[], []]", "[null, [0, 1]]"}) {
+    const auto indexes = FromJson(arrow::list(arrow::int32()), text);
+    const auto& lists = static_cast<const arrow::ListArray&>(*indexes);
+    const auto texts = FromJson(arrow::utf8(), R"(["1", "{}"])")->Slice(0, lists.values()->length());
+    const auto values = arrow::StructArray::Make({arrow::ExtensionType::WrapArray(json, texts)}, {"j"}).ValueOrDie();
+    auto data = lists.data()->Copy();
+    data->type = arrow::list(values->type());
     data->child_data = {values->data()};
-    auto array = arrow::MakeArray(data);
+    const auto array = arrow::MakeArray(data);
     ASSERT_TRUE(array->ValidateFull().ok()) << array->ValidateFull();
-    auto got = MakeFor(array->type(), ListOf(TypeKind::kJson))->ConvertColumn(0, array);
-    ASSERT_TRUE(got.ok()) << validity << got.status();
+    auto got = MakeFor(array->type(), field)->ConvertColumn(0, array);
+    ASSERT_TRUE(got.ok()) << text << got.status();
     const auto& column = static_cast<const arrow::ListArray&>(**got);
     ASSERT_TRUE(column.ValidateFull().ok()) << column.ValidateFull();
-    EXPECT_EQ(column.null_count(), 0) << validity;
-    for (int64_t i = 0; i < column.length(); ++i) {
-      EXPECT_EQ(column.value_length(i), lists->IsNull(i) ? 0 : static_cast<const arrow::ListArray&>(*lists).value_length(i)) << validity;
-    }
+    EXPECT_EQ(column.null_count(), 0) << text;
+    for (int64_t i = 0; i < column.length(); ++i) EXPECT_EQ(column.value_length(i), lists.IsNull(i) ? 0 : lists.value_length(i)) << text;
   }
 }
 

@@ -115,7 +115,7 @@ arrow::Result<PlainList> PlainListOf(const CanonicalNode& node, const arrow::Arr
     }
     *next++ = static_cast<int32_t>(end);
   }
-  // Flatten makes an empty array with a builder, and extension types have none.
+  // Flatten makes an empty array of STRUCTs with a builder, and extension types inside have none.
   if (end == 0) return PlainList{std::move(offsets), lists.values()->Slice(0, 0)};
   ARROW_ASSIGN_OR_RAISE(auto values, lists.Flatten(pool));
   return PlainList{std::move(offsets), std::move(values)};
