@@ -1,14 +1,17 @@
 """Faults on the wire that no attempt mends: a clear error (code, stream, offset) within the limits, nothing left behind; never a hang, never wrong rows."""
 
+import json
+import shutil
 import time
 
 import pytest
 
 import harness
 import wire_frames as h2
-from wire_faults import MALFORMED, AcceptFault, Close, EndStream, Fault, Freeze, Mangle, Raw, Reset, Stall, Trickle, http_answer
+from wire_copy import SLOW
+from wire_faults import MALFORMED, AcceptFault, Close, EndStream, Fault, Freeze, Mangle, Noise, Raw, Reset, Stall, Trickle, http_answer
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(60 * SLOW)
 
 
 def again_and_again(action, calls=4):
@@ -33,7 +36,7 @@ def test_half_a_message_each_time(wire, action, code):
 def test_silence_each_time(wire, action):
     """Ends within idle limit times attempts (and what the waits between them take)."""
     wire.proxy.set_faults(*again_and_again(action, calls=3))
-    message, error = wire.clear_error("--retry-max-attempts", "3", "--idle-limit", "500ms", within=15)
+    message, error = wire.clear_error("--retry-max-attempts", "3", "--idle-limit", 500, within=15)
     assert error["code"] == "DEADLINE_EXCEEDED"
     assert "/streams/0" in message and "offset 1000" in message and "idle limit" in message
     assert len({call["connection"] for call in wire.proxy.counters()["calls"]["ReadRows"]}) == 3
@@ -42,7 +45,7 @@ def test_silence_each_time(wire, action):
 
 def test_the_total_limit_ends_it(wire):
     wire.proxy.set_faults(Fault(Trickle(2_000, 0.05), times=0, messages=0))
-    message, error = wire.clear_error("--total-limit", "1500ms", within=15)
+    message, error = wire.clear_error("--total-limit", 1500, within=15)
     assert "/streams/0" in message and "offset" in message and error["code"] == "DEADLINE_EXCEEDED"
 
 
@@ -62,13 +65,40 @@ def test_a_front_end_that_refuses(wire, method, status, code):
 def test_bytes_are_lost_or_doubled_inside_of_a_message(wire, how, unit):
     """The message's length no longer fits its content. An error that says where; or another attempt, if gRPC noticed first; never other rows."""
     wire.proxy.set_faults(Fault(Mangle(how, unit), call=1, messages=2, bytes=300))
-    out, err = wire.copy("--idle-limit", "1s", code=None)
+    out, err = wire.copy("--idle-limit", 1000, code=None)
     assert wire.proxy.fired() == [1]
     if (wire.target / harness.MANIFEST).exists():
         harness.assert_same_rows(harness.read_result(wire.target), wire.table)
     else:
         assert "/streams/0" in out and "at offset 1000" in out and '"code"' in out, out
         assert not wire.target.exists() or list(wire.target.iterdir()) == []
+
+
+def run_noise(wire, seed):
+    compression, distance = ["none", "lz4", "zstd"][seed % 3], [30, 300, 3_000, 100_000][seed % 4]
+    wire.proxy.set_faults(Fault(Noise(seed, distance), call=1, messages=seed % 2, bytes=[0, 5, 20][seed % 3]))
+    out, err = wire.copy("--idle-limit", 500, "--retry-max-attempts", "3", "--compression", compression, code=None, seconds=30)
+    assert wire.proxy.fired() == [1]
+    if (wire.target / harness.MANIFEST).exists():
+        return
+    error = json.loads(out)["error"]
+    assert error["code"] in ("DATA_LOSS", "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN"), (seed, out, err)
+    assert "/streams/0" in error["message"] and "offset" in error["message"], (seed, out)
+    assert not wire.target.exists() or list(wire.target.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_in_the_messages(wire, seed):
+    """Bits fall over. Where the format notices it, an error; the format has no checksum, so a value may be another one. Never a crash, never a hang."""
+    run_noise(wire, seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_noise_by_many_seeds(wire):
+    for seed in range(100, 400):
+        run_noise(wire, seed)
+        shutil.rmtree(wire.target, ignore_errors=True)
 
 
 def test_a_message_that_says_it_is_compressed(wire):
@@ -84,7 +114,7 @@ def test_no_connection_is_ever_made_again(wire, how):
                           *[AcceptFault(how, connection=number, times=0) for number in range(5, 60)])
     started = time.monotonic()
     out, _ = wire.copy("--retry-max-attempts", "3", code=1)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 20 * SLOW
     assert "/streams/0" in out and "offset 1000" in out and "UNAVAILABLE" in out
     assert wire.proxy.opens() == {0: [0]}
     assert [fault["fired"] for fault in wire.proxy.counters()["faults"]][:2] == [1, 1]
@@ -97,7 +127,7 @@ def test_a_failure_in_the_middle_can_be_resumed(wire, headrace, tmp_path):
     out, _ = wire.copy("--retry-max-attempts", "2", "--checkpoint", str(job), code=1)
     assert f"headrace resume {job}" in out
     wire.proxy.set_faults()
-    harness.run_headrace(headrace, "resume", job, seconds=40)
+    harness.run_headrace(headrace, "resume", job, seconds=40 * SLOW)
     harness.assert_same_rows(harness.read_result(wire.target), wire.table)
     assert "CreateReadSession" not in wire.proxy.counters()["calls"]
 

@@ -1,16 +1,20 @@
 """Faults on the wire that another attempt mends: exactly the right rows, each stream reopened where it broke, and the proxy's word that the fault fired."""
 
+import random
 import shutil
 import time
 
+import pyarrow as pa
 import pytest
 
+import harness
 import wire_frames as h2
-from wire_copy import PER_MESSAGE, ROWS
-from wire_faults import (MALFORMED, AcceptFault, Close, Delay, EndStream, Fault, Freeze, GoAway, Mangle, Raw, Reset, Stall, Storm, Trailers, Trickle, http_answer,
+from wire_copy import PER_MESSAGE, ROWS, SLOW, Wire
+from wire_faults import (MALFORMED, AcceptFault, Close, Delay, EndStream, Fault, Freeze, GoAway, Mangle, Raw, Reset, Stall, Starve, Storm, Trailers, Trickle, http_answer,
                          random_faults, status_trailers)
+from wire_proxy import WireProxy
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(60 * SLOW)
 
 # Places within a call of six messages of about 100 KiB, and how many of its rows have passed there.
 PLACES = [
@@ -109,7 +113,7 @@ IN_THE_ROWS = {"a message that says it is compressed"}
 @pytest.mark.parametrize("what", [name for name in MALFORMED if name not in IN_THE_ROWS])
 def test_a_frame_that_breaks_the_protocol(wire, what):
     wire.proxy.set_faults(Fault(Raw(MALFORMED[what], over=False), call=1, messages=2))
-    wire.assert_mended("--idle-limit", "1s")
+    wire.assert_mended("--idle-limit", 1000)
     (offsets,) = wire.proxy.opens().values()
     assert len(offsets) >= (1 if what in HARMLESS else 2), offsets
 
@@ -136,11 +140,20 @@ def test_trickling_and_waiting_are_no_faults(wire):
 def test_silence_longer_than_the_idle_limit(wire, action, place, received):
     """U65, U67, U72: the call is given up, and the next one goes over another connection, since the same path would be as silent."""
     wire.proxy.set_faults(Fault(action, call=1, **place))
-    counters = wire.assert_mended("--idle-limit", "600ms")
+    counters = wire.assert_mended("--idle-limit", 600)
     assert wire.proxy.opens()[0][0] == 0 and received in wire.proxy.opens()[0]
     assert counters["connections"] >= 2
     first, second = counters["calls"]["ReadRows"][:2]
     assert second["connection"] != first["connection"]
+
+
+def test_a_window_that_is_not_renewed(wire):
+    """The client's updates are lost in the middle of a call: what the service may send runs out, and that is a silence like any other."""
+    wire.proxy.set_faults(Fault(Starve(), call=1, messages=1))
+    counters = wire.assert_mended("--idle-limit", 600)
+    assert counters["counts"]["window updates lost"] > 0
+    assert len(counters["calls"]["ReadRows"]) == 2 and counters["calls"]["ReadRows"][1]["connection"] == 2
+    assert 0 < wire.proxy.opens()[0][1] < ROWS
 
 
 @pytest.mark.parametrize("how", ["reset", "close", "http1", "refuse"])
@@ -149,7 +162,7 @@ def test_the_first_connections_fail(wire, how):
     wire.proxy.set_faults(AcceptFault(how, times=2 if how != "refuse" else 1, seconds=0.5))
     started = time.monotonic()
     counters = wire.assert_mended()
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 8 * SLOW
     assert counters["connections"] == (3 if how != "refuse" else 2)
     assert len(counters["calls"]["CreateReadSession"]) == 1 and wire.proxy.opens() == {0: [0]}  # the others never got out of the program
 
@@ -164,14 +177,14 @@ def test_a_broken_connection_cannot_be_made_again_at_once(wire, how):
 
 def test_a_connection_that_is_accepted_and_never_speaks(wire):
     wire.proxy.set_faults(AcceptFault("silent", connection=1))
-    counters = wire.assert_mended("--connect-limit", "700ms")
+    counters = wire.assert_mended("--connect-limit", 700)
     assert counters["connections"] == 2
 
 
 def test_a_connection_without_a_window(wire):
     """No byte may be sent on it: the attempt limit ends the first call, and the connection is not used again."""
     wire.proxy.set_faults(AcceptFault("no_window", connection=1))
-    counters = wire.assert_mended("--attempt-limit", "1s")
+    counters = wire.assert_mended("--attempt-limit", 1000)
     calls = counters["calls"]["CreateReadSession"]
     assert len(calls) >= 2 and calls[-1]["connection"] > 1 and counters["counts"]["window updates lost"] > 0
 
@@ -183,7 +196,7 @@ def test_a_connection_without_a_window(wire):
 def test_the_session_is_asked_for_again(wire, action, when):
     """Before the service saw the request, before it answered, and after its answer, which is then lost: one more session, and its streams are read."""
     wire.proxy.set_faults(Fault(action, method="CreateReadSession", call=1, when=when))
-    counters = wire.assert_mended(*(["--attempt-limit", "1500ms"] if isinstance(action, Freeze) else []))
+    counters = wire.assert_mended(*(["--attempt-limit", 1500] if isinstance(action, Freeze) else []))
     assert len(counters["calls"]["CreateReadSession"]) == 2
     assert len({call["stream"] for call in counters["calls"]["ReadRows"]}) == 1
 
@@ -217,8 +230,8 @@ def test_progress_renews_the_attempts(wire):
 
 def test_an_attempt_limit_ends_calls_and_not_the_copy(wire):
     """U78, U88: each call may take 800 ms, which is enough for a message or more, and not for all."""
-    wire.proxy.set_faults(Fault(Trickle(20_000, 0.05), times=0, messages=0))
-    wire.assert_mended("--attempt-limit", "800ms")
+    wire.proxy.set_faults(Fault(Trickle(20_000, 0.05 * SLOW), times=0, messages=0))
+    wire.assert_mended("--attempt-limit", 800)
     (offsets,) = wire.proxy.opens().values()
     assert len(offsets) >= 2 and offsets[-1] > 0, offsets
 
@@ -230,6 +243,19 @@ def test_small_messages_in_fragments(small_messages):
     small_messages.assert_mended()
     (offsets,) = small_messages.proxy.opens().values()
     assert len(offsets) == 3 and offsets[1] <= 1400, offsets
+
+
+def test_a_large_message_is_cut(headrace, serve, tmp_path):
+    """A message of 24 MiB: near its end, in its middle, and then whole."""
+    generator = random.Random(5)
+    table = pa.table({"id": pa.array(range(24)), "blob": pa.array([generator.randbytes(1 << 20) for _ in range(24)])})
+    server = serve({harness.TABLE: table}, "--message-rows", 24, "--message-bytes", "60MiB")
+    with WireProxy(server.grpc) as proxy:
+        wire = Wire(headrace, table, server, proxy, tmp_path)
+        proxy.set_faults(Fault(Reset(h2.INTERNAL_ERROR), call=1, share=0.98), Fault(Close("reset"), call=2, share=0.5))
+        counters = wire.assert_mended("--parquet-compression", "none")
+    assert [call["offset"] for call in counters["calls"]["ReadRows"]] == [0, 0, 0]
+    assert counters["faults"][0]["at"][0]["bytes"] > 23 << 20
 
 
 EARLY_END = "the receiver takes OK for the end of the rows without asking at which part of the stream it came"

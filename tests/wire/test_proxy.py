@@ -9,11 +9,11 @@ from google.cloud.bigquery_storage_v1 import types
 
 import harness
 import wire_frames as h2
-from wire_copy import PER_MESSAGE, ROWS
+from wire_copy import PER_MESSAGE, ROWS, SLOW
 from wire_faults import Fault, Mangle, Reset, Stall
 from wire_proxy import WireProxy
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(60 * SLOW)
 SERVICE = "/google.cloud.bigquery.storage.v1.BigQueryRead/"
 
 

@@ -178,6 +178,35 @@ class Mangle:
 
 
 @dataclasses.dataclass(frozen=True)
+class Starve:
+    """No WINDOW_UPDATE of the client passes any more: what it may be sent runs out."""
+
+    async def fire(self, connection, call):
+        connection.no_window = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """In the rest of the call about one byte in `distance` is another one, prefixes of messages included; where and which, `seed` says."""
+
+    seed: int
+    distance: int
+
+    async def fire(self, connection, call):
+        generator = random.Random(self.seed)
+
+        def noisy(data):
+            changed = bytearray(data)
+            at = int(generator.expovariate(1 / self.distance))
+            while at < len(changed):
+                changed[at] ^= 1 << generator.randrange(8)
+                at += 1 + int(generator.expovariate(1 / self.distance))
+            return bytes(changed)
+
+        call.change = noisy
+
+
+@dataclasses.dataclass(frozen=True)
 class Storm:
     """Many small frames at once: "settings" (each with another window), "ping", "window" or "unknown"."""
 

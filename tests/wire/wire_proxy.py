@@ -38,6 +38,7 @@ class Call:
         self.answer_begun = False
         self.ended = None
         self.mangle, self.mangled, self.on_mangled = None, b"", None
+        self.change = None  # a function of the bytes, for what is passed on
         self.queue = None  # what is held back; None = nothing is
         self.fired = set()
 
@@ -304,6 +305,8 @@ class Connection:
             data = b"".join(done)
         if not data:
             return
+        if call.change is not None:
+            data = call.change(data)
         if call.queue is not None:
             call.queue.append(("data", data))
         else:
