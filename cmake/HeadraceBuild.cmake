@@ -26,10 +26,10 @@ if(HEADRACE_MOLD)
   target_link_options(headrace_flags INTERFACE -fuse-ld=mold)
 endif()
 
-# The pyarrow wheel's libparquet exports OpenSSL's symbols and its libarrow_compute re2's. Naming the system's own libraries first makes them
+# The pyarrow wheel's libparquet exports OpenSSL's and simdjson's symbols and its libarrow_compute re2's. Naming the system's own libraries first makes them
 # and gRPC bind to themselves; tests/link_order proves it (LD_DEBUG=bindings).
 add_library(headrace_link_first INTERFACE)
-target_link_options(headrace_link_first INTERFACE "LINKER:--push-state,--no-as-needed" "SHELL:-lssl -lcrypto -lre2" "LINKER:--pop-state")
+target_link_options(headrace_link_first INTERFACE "LINKER:--push-state,--no-as-needed" "SHELL:-lssl -lcrypto -lre2 -lsimdjson" "LINKER:--pop-state")
 
 set(HEADRACE_PCH <arrow/api.h> <chrono> <cstdint> <functional> <map> <memory> <mutex> <optional> <string> <string_view> <variant> <vector>)
 

@@ -74,7 +74,7 @@ constexpr Option kOptions[] = {
     {"max_rows_per_second", kNumber, "0 (no limit)", "slow the whole job to so many rows a second", kJob, kRuns, "50000", "Running"},
     {"max_bytes_per_second", kBytes, "0 (no limit)", "slow the whole job to so many bytes a second", kJob, kRuns, "20MiB", "Running"},
     // The local service.
-    {"load", kEach, "none", "project.dataset.table=FILE (Parquet or CSV); once for each table", kServe, kServeVerb,
+    {"load", kEach, "none", "project.dataset.table=FILE of any format; once for each table", kServe, kServeVerb,
      "demo.nyc.flights=flights.parquet", "Serving", true},
     {"csv_null_values", kList, "empty", "CSV fields that are null; ',NA' keeps the empty field one", kServe, kServeVerb, ",NA", "Serving",
      true},

@@ -19,7 +19,7 @@
 
 namespace headrace::local {
 
-/// A table to load at Start: "project.dataset.table" and a Parquet or CSV file (or what else files/read_table.h reads).
+/// A table to load at Start: "project.dataset.table" and a file of any format that files/read_table.h reads.
 struct TableFile {
   std::string name{};
   std::string path{};
