@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The tests.
-#   scripts/test.sh                    the short run, what CI runs: build, format, clang-tidy on changed files, unit tests, tests across folders
+#   scripts/test.sh                    the short run, what CI runs: build, format, unit tests, tests across folders, 20 s of each fuzz target,
+#                                      clang-tidy on changed files
 #   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz, peers; without PART the short run and then all of them
 #   scripts/test.sh -- NAME...         only these: a folder of src/headrace (its unit tests), or a path under tests/ (pytest)
 # Exit code 0 only when everything that ran passed. What is skipped is printed with its reason. Logs: build/PRESET/*.log
@@ -9,7 +10,8 @@ cd "$(dirname "$0")/.."
 
 # clang-tidy on changed files starts no file after this many seconds; `--all tidy` checks every file.
 tidy_seconds=600
-# Each fuzz target's run (`--all fuzz`).
+# Each fuzz target's run: in the short run, and with `--all fuzz`.
+fuzz_seconds_short=20
 fuzz_seconds=120
 
 failed=()
@@ -86,6 +88,7 @@ short_run() {
   step "unit tests" unit_tests release
   step "tests across folders" crossing_tests release -m "not long" tests
   skip "tables of the emulators local_bigquery and goccy: they take long to install; scripts/test.sh --all peers has them"
+  if command -v clang++-19 >/dev/null; then fuzz "$fuzz_seconds_short"; else skip "fuzz targets: there is no clang++-19"; fi
   if command -v clang-tidy-19 >/dev/null; then
     step "clang-tidy on changed files" check_tidy "$tidy_seconds" < <(changed_sources)
   else
@@ -110,14 +113,26 @@ part_long() {
   must "build release" scripts/build.sh release
   step "long tests" crossing_tests release -m long tests
 }
-part_fuzz() {
-  must "build fuzz" scripts/build.sh fuzz
+# fuzz SECONDS: every target, two side by side; a target's output comes when it ends.
+fuzz() {
   local target name
+  must "build fuzz" scripts/build.sh fuzz fuzz_targets
+  say "fuzz targets, $1 s each: $(basename -a build/fuzz/bin/fuzz_* | sed 's/^fuzz_//' | tr '\n' ' ')"
+  local start=$SECONDS
+  basename -a build/fuzz/bin/fuzz_* | xargs -P 2 -I{} sh -c 'scripts/fuzz.sh "$1" "$2" >build/fuzz/"$1".out 2>&1 || touch build/fuzz/"$1".failed' sh {} "$1"
   for target in build/fuzz/bin/fuzz_*; do
     name=$(basename "$target")
-    step "$name for $fuzz_seconds s" scripts/fuzz.sh "$name" "$fuzz_seconds"
+    if [ -e "build/fuzz/$name.failed" ]; then
+      rm "build/fuzz/$name.failed"
+      failed+=("$name")
+      cat "build/fuzz/$name.out"
+    else
+      printf '%s: clean, %s inputs\n' "$name" "$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$name.out")"
+    fi
   done
+  printf -- '-- fuzz targets: %d s\n' $((SECONDS - start))
 }
+part_fuzz() { fuzz "$fuzz_seconds"; }
 # Tables of every emulator that tests/peers knows; one that cannot be installed here is an error.
 part_peers() {
   must "build release" scripts/build.sh release
