@@ -7,6 +7,8 @@
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
+#include "headrace/types/required.h"
+
 namespace headrace {
 namespace {
 
@@ -72,8 +74,11 @@ arrow::Status ParquetFormatWriter::Write(const arrow::RecordBatch& batch) {
   const int64_t pieces = std::clamp<int64_t>(bytes / limit + 1, 1, std::max<int64_t>(batch.num_rows(), 1));
   const int64_t rows = (batch.num_rows() + pieces - 1) / pieces;
   for (int64_t first = 0; first < batch.num_rows(); first += rows) {
-    ARROW_RETURN_NOT_OK(WritePiece(*batch.Slice(first, rows)));
+    // Arrow's writer refuses null marks on fields that are not nullable, which Arrow's readers make below a null STRUCT.
+    ARROW_ASSIGN_OR_RAISE(const auto piece, DropNullsBelowNull(batch.Slice(first, rows), rows_ + first));
+    ARROW_RETURN_NOT_OK(WritePiece(*piece));
   }
+  rows_ += batch.num_rows();
   return arrow::Status::OK();
 }
 
