@@ -2,6 +2,7 @@
 
 import csv
 import json
+from decimal import Decimal
 
 import fastavro
 import pyarrow as pa
@@ -50,4 +51,19 @@ def test_a_table_from_each_format(headrace, tmp_path, suffix):
         client = bigquery.Client("p", credentials=AnonymousCredentials(), client_options=ClientOptions(api_endpoint=f"http://{server.admin}"))
         assert [dict(row) for row in client.list_rows(harness.TABLE)] == ROWS
         assert [field.field_type for field in client.get_table(harness.TABLE).schema] == ["INTEGER", "STRING", "FLOAT"]
+        client.close()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+def test_a_schema_for_text(headrace, tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    path.write_text("code,amount\n007,1.10\n,2\n" if suffix == "csv" else '{"code": "007", "amount": "1.10"}\n{"code": null, "amount": 2}\n')
+    schema = tmp_path / "schema.json"
+    fields = [{"name": "code", "type": "STRING", "description": "digits"}, {"name": "amount", "type": "NUMERIC", "mode": "REQUIRED"}]
+    schema.write_text(json.dumps(fields))
+    with harness.Server(headrace, tmp_path, "--load", f"{harness.TABLE}={path}", "--load-schema", f"{harness.TABLE}={schema}") as server:
+        client = bigquery.Client("p", credentials=AnonymousCredentials(), client_options=ClientOptions(api_endpoint=f"http://{server.admin}"))
+        assert [dict(row) for row in client.list_rows(harness.TABLE)] == [{"code": "007", "amount": Decimal("1.1")}, {"code": None, "amount": Decimal(2)}]
+        assert [(f.name, f.field_type, f.mode, f.description) for f in client.get_table(harness.TABLE).schema] == [
+            ("code", "STRING", "NULLABLE", "digits"), ("amount", "NUMERIC", "REQUIRED", None)]
         client.close()

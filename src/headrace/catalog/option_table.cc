@@ -76,6 +76,8 @@ constexpr Option kOptions[] = {
     // The local service.
     {"load", kEach, "none", "project.dataset.table=FILE of any format; once for each table", kServe, kServeVerb,
      "demo.nyc.flights=flights.parquet", "Serving", true},
+    {"load_schema", kEach, "none", "TABLE=FILE.json, the schema of a loaded CSV or NDJSON file", kServe, kServeVerb,
+     "demo.nyc.flights=schema.json", "Serving", true},
     {"csv_null_values", kList, "empty", "CSV fields that are null; ',NA' keeps the empty field one", kServe, kServeVerb, ",NA", "Serving",
      true},
     {"view", kEach, "none", "project.dataset.name that answers as a view does: it cannot be read", kServe, kServeVerb, "demo.nyc.busy",

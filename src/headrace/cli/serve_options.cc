@@ -1,5 +1,6 @@
 #include "headrace/cli/serve_options.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -75,6 +76,17 @@ arrow::Status SetOne(const std::string& name, const std::string& text, local::Se
 arrow::Result<local::ServiceOptions> MakeServiceOptions(const catalog::OptionValues& values) {
   local::ServiceOptions options;
   for (const auto& [name, text] : values) ARROW_RETURN_NOT_OK(SetOne(name, text, &options));
+  auto schemas = values.find("load_schema");
+  if (schemas == values.end()) return options;
+  for (const std::string& one : Each(schemas->second)) {
+    size_t equals = one.find('=');
+    auto loaded = std::find_if(options.load.begin(), options.load.end(),
+                               [&](const local::TableFile& file) { return file.name == one.substr(0, equals); });
+    if (equals == std::string::npos || loaded == options.load.end()) {
+      return InvalidOption("load_schema", fmt::format("--load-schema is '{}': give TABLE=FILE for a table that --load names", one));
+    }
+    loaded->schema = one.substr(equals + 1);
+  }
   return options;
 }
 

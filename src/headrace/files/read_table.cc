@@ -11,7 +11,7 @@ namespace {
 
 /// The null texts are of CSV files, and the caller need not know whether these are some.
 arrow::Result<std::shared_ptr<const FileSource>> SourceOf(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
-  FileSourceOptions source{.paths = {path}};
+  FileSourceOptions source{.paths = {path}, .schema = options.schema};
   auto list = ListFiles({.options = std::make_shared<const FileSourceOptions>(source), .files = files, .input = nullptr});
   // Why a path is no source is the source's to say.
   if (list.ok() && !list->files.empty() && list->files.front().kind.format == FileFormat::kCsv)

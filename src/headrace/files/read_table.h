@@ -16,6 +16,8 @@ namespace headrace {
 struct ReadTableOptions {
   /// Fields of a CSV file that are null. The default is the empty field alone; a quoted field is never null.
   std::vector<std::string> csv_null_values{""};
+  /// CSV and NDJSON: the table's schema as BigQuery's JSON. Empty = found from the values.
+  std::string schema{};
 };
 
 /// `path` is what FileSource takes: a file of any format, a directory (with a manifest: the files that it names, which must have the sizes

@@ -16,12 +16,14 @@
 #include "headrace/local/http_server.h"
 #include "headrace/local/read_service.h"
 #include "headrace/local/rest_api.h"
+#include "headrace/types/schema_json.h"
 
 namespace headrace::local {
 namespace {
 
 constexpr int64_t kLargestMessage = int64_t{64} << 20;
 constexpr int64_t kLongestScript = 4 << 20;
+constexpr int64_t kLongestSchema = 16 << 20;
 constexpr int kFewestThreads = 4;  // gRPC's own pollers and a call
 // What a call in progress gets at Shutdown before its connection is closed under it.
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
@@ -91,8 +93,16 @@ arrow::Status Service::Impl::LoadTables() {
   }
   for (const TableFile& file : options.load) {
     ARROW_RETURN_NOT_OK(ParseDottedTableName(file.name).status());
-    ARROW_ASSIGN_OR_RAISE(auto rows, ReadTable(options.files, file.path, {.csv_null_values = options.csv_null_values}));
-    ARROW_RETURN_NOT_OK(tables.Add(file.name, rows));
+    ReadTableOptions read{.csv_null_values = options.csv_null_values};
+    std::optional<TableSchema> schema;
+    if (!file.schema.empty()) {
+      ARROW_ASSIGN_OR_RAISE(read.schema, options.files->ReadAll(file.schema, kLongestSchema));
+      auto parsed = SchemaFromJson(read.schema);
+      if (!parsed.ok()) return WithContext(parsed.status(), file.schema);
+      schema = std::move(*parsed);
+    }
+    ARROW_ASSIGN_OR_RAISE(auto rows, ReadTable(options.files, file.path, read));
+    ARROW_RETURN_NOT_OK(tables.Add(file.name, rows, schema));
   }
   return arrow::Status::OK();
 }

@@ -23,6 +23,8 @@ namespace headrace::local {
 struct TableFile {
   std::string name{};
   std::string path{};
+  /// A file with the table's schema as BigQuery's JSON, for CSV and NDJSON; empty = the types are found from the values.
+  std::string schema{};
 };
 
 /// A table that the program already holds.
