@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "headrace/types/schema.h"
+#include "headrace/types/untrusted.h"
 
 namespace headrace {
 namespace {
@@ -29,19 +30,10 @@ arrow::ipc::IpcReadOptions ReadOptionsFor(const arrow::Schema& file, const arrow
   return options;
 }
 
-/// Batches of untrusted files: lengths, offsets and text are checked before anything relies on them.
+/// Batches of untrusted files: lengths, offsets and indexes are checked before anything relies on them.
 arrow::Status CheckBatch(const arrow::RecordBatch& batch, const std::string& path) {
-  // No full validation of decimals: it refuses the very largest BIGNUMERIC. Layout and offsets are what memory safety needs.
-  if (auto valid = batch.Validate(); !valid.ok()) return ExplainFileError(valid, path);
-  for (int i = 0; i < batch.num_columns(); ++i) {
-    const auto& column = *batch.column(i);
-    if (column.type_id() == arrow::Type::DECIMAL128 || column.type_id() == arrow::Type::DECIMAL256) continue;
-    const bool nested = column.type()->num_fields() > 0 || column.type_id() == arrow::Type::EXTENSION;
-    if (nested && column.type()->ToString().find("decimal256") != std::string::npos) continue;
-    if (auto valid = column.ValidateFull(); !valid.ok()) {
-      return ExplainFileError(valid.WithMessage("column ", batch.schema()->field(i)->name(), ": ", valid.message()), path);
-    }
-  }
+  ARROW_RETURN_NOT_OK(ExplainFileError(CheckUntrusted(batch), path));
+  ForgetNullCounts(batch);
   return arrow::Status::OK();
 }
 
@@ -89,7 +81,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowFileRows::Next() {
     ARROW_RETURN_NOT_OK(ExplainFileError(batch.status(), part_.file.path));
     if ((*batch)->num_rows() == 0) continue;
     ARROW_RETURN_NOT_OK(CheckBatch(**batch, part_.file.path));
-    return ToResultColumns(*batch, schema_, part_.file.path);
+    // How many rows lie before it is not known without reading them: the row in an error is that of the record batch.
+    auto rows = ToResultColumns(*batch, schema_, part_.file.path);
+    if (!rows.ok()) return WithContext(rows.status(), fmt::format("record batch {} (the first is 0)", part_.begin - 1));
+    return rows;
   }
   return nullptr;
 }
@@ -112,7 +107,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowStreamRows::Next() {
     if (batch == nullptr) return batch;
   } while (batch->num_rows() == 0);
   ARROW_RETURN_NOT_OK(CheckBatch(*batch, path_));
-  return ToResultColumns(batch, schema_, path_);
+  const int64_t first_row = std::exchange(next_row_, next_row_ + batch->num_rows());
+  return ToResultColumns(batch, schema_, path_, first_row);
 }
 
 arrow::Result<FoundFile> LookAtArrow(const FileAccess& access, const FileIdentity& file) {

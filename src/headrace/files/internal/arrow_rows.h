@@ -36,6 +36,7 @@ class ArrowStreamRows final : public RowStream {
   const std::string path_;
   const std::shared_ptr<arrow::Schema> schema_;
   std::shared_ptr<arrow::ipc::RecordBatchStreamReader> stream_;
+  int64_t next_row_ = 0;
 };
 
 }  // namespace headrace

@@ -74,12 +74,13 @@ arrow::Result<FoundFile> Look(const FileAccess& access, const FileIdentity& file
 
 }  // namespace
 
-ParquetRows::ParquetRows(std::string path, std::shared_ptr<arrow::Schema> schema) : path_(std::move(path)), schema_(std::move(schema)) {}
+ParquetRows::ParquetRows(const FilePart& part, std::shared_ptr<arrow::Schema> schema)
+    : path_(part.file.path), schema_(std::move(schema)), next_row_(std::max<int64_t>(part.first_row, 0)) {}
 ParquetRows::~ParquetRows() = default;
 
 arrow::Result<std::unique_ptr<RowStream>> ParquetRows::Open(const FileAccess& access, const FilePart& part,
                                                             std::shared_ptr<arrow::Schema> schema) {
-  std::unique_ptr<ParquetRows> rows(new ParquetRows(part.file.path, std::move(schema)));
+  std::unique_ptr<ParquetRows> rows(new ParquetRows(part, std::move(schema)));
   auto open = [&]() -> arrow::Status {
     ARROW_ASSIGN_OR_RAISE(rows->file_, OpenParquet(access, part.file));
     if (part.begin < 0 || part.end > rows->file_->num_row_groups() || part.begin > part.end) {
@@ -99,7 +100,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParquetRows::Next() {
     ARROW_RETURN_NOT_OK(ExplainFileError(rows_->ReadNext(&batch), path_));
     if (batch == nullptr) return batch;
   } while (batch->num_rows() == 0);
-  return ToResultColumns(batch, schema_, path_);
+  const int64_t first_row = std::exchange(next_row_, next_row_ + batch->num_rows());
+  return ToResultColumns(batch, schema_, path_, first_row);
 }
 
 arrow::Result<FoundFile> LookAtParquet(const FileAccess& access, const FileIdentity& file) {

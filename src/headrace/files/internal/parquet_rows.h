@@ -19,12 +19,13 @@ class ParquetRows final : public RowStream {
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Next() override;
 
  private:
-  ParquetRows(std::string path, std::shared_ptr<arrow::Schema> schema);
+  ParquetRows(const FilePart& part, std::shared_ptr<arrow::Schema> schema);
 
   const std::string path_;
   const std::shared_ptr<arrow::Schema> schema_;
   std::unique_ptr<parquet::arrow::FileReader> file_;
   std::unique_ptr<arrow::RecordBatchReader> rows_;  // reads from file_
+  int64_t next_row_;                                // in the file
 };
 
 }  // namespace headrace

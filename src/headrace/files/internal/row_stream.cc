@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include <arrow/table.h>
 #include <fmt/format.h>
 
 #include "headrace/files/internal/arrow_rows.h"
@@ -10,7 +9,7 @@
 #include "headrace/files/internal/csv_rows.h"
 #include "headrace/files/internal/ndjson_rows.h"
 #include "headrace/files/internal/parquet_rows.h"
-#include "headrace/types/normalize.h"
+#include "headrace/types/canonicalize.h"
 #include "headrace/types/schema.h"
 #include "headrace/types/type_table.h"
 
@@ -76,26 +75,23 @@ arrow::Status ExplainFileError(const arrow::Status& status, const std::string& p
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ToResultColumns(const std::shared_ptr<arrow::RecordBatch>& batch,
-                                                                   const std::shared_ptr<arrow::Schema>& schema, const std::string& path) {
-  ARROW_ASSIGN_OR_RAISE(auto table, arrow::Table::FromRecordBatches({batch}));
-  auto normalized = NormalizeToBigQuery(table);
-  ARROW_RETURN_NOT_OK(ExplainFileError(normalized.status(), path));
+                                                                   const std::shared_ptr<arrow::Schema>& schema, const std::string& path,
+                                                                   int64_t first_row) {
+  ARROW_ASSIGN_OR_RAISE(auto canonical, CanonicalFileSchema(batch->schema(), path));
+  ARROW_ASSIGN_OR_RAISE(auto canonicalizer, Canonicalizer::Make(batch->schema(), canonical));
   arrow::ArrayVector columns;
   for (const auto& field : schema->fields()) {
-    ARROW_ASSIGN_OR_RAISE(int index, ColumnOf(*(*normalized)->schema(), field->name(), path));
-    const auto& column = (*normalized)->column(index);
-    if (!column->type()->Equals(*field->type())) {
+    ARROW_ASSIGN_OR_RAISE(int index, ColumnOf(*canonical, field->name(), path));
+    const auto& type = *canonical->field(index)->type();
+    if (!type.Equals(*field->type())) {
       return MakeError(
           {.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "SCHEMA_DIFFERS", .column = field->name()},
-          fmt::format("{}: column {} is {} and was {} when the files were planned", path, field->name(), column->type()->ToString(),
+          fmt::format("{}: column {} is {} and was {} when the files were planned", path, field->name(), type.ToString(),
                       field->type()->ToString()));
     }
-    if (column->num_chunks() == 1) {
-      columns.push_back(column->chunk(0));
-      continue;
-    }
-    ARROW_ASSIGN_OR_RAISE(auto empty, arrow::MakeEmptyArray(field->type()));
-    columns.push_back(std::move(empty));
+    auto column = canonicalizer->ConvertColumn(index, batch->column(canonicalizer->WireIndex(index)), first_row);
+    ARROW_RETURN_NOT_OK(ExplainFileError(column.status(), path));
+    columns.push_back(*std::move(column));
   }
   return arrow::RecordBatch::Make(schema, batch->num_rows(), std::move(columns));
 }

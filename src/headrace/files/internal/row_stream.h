@@ -47,9 +47,11 @@ arrow::Result<FoundFile> LookAtArrow(const FileAccess& access, const FileIdentit
 
 /// An error of Arrow's own reader: says which file, and that the file is at fault.
 arrow::Status ExplainFileError(const arrow::Status& status, const std::string& path);
-/// `batch` with canonical types and the columns of `schema`, in its order. The error names file and column.
+/// `batch` with canonical types and the columns of `schema`, in its order. The error names file, column and row: `first_row` is that of the
+/// batch's first.
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ToResultColumns(const std::shared_ptr<arrow::RecordBatch>& batch,
-                                                                   const std::shared_ptr<arrow::Schema>& schema, const std::string& path);
+                                                                   const std::shared_ptr<arrow::Schema>& schema, const std::string& path,
+                                                                   int64_t first_row = 0);
 /// The canonical form of a file's schema. The error names the file and the column that BigQuery has no type for.
 arrow::Result<std::shared_ptr<arrow::Schema>> CanonicalFileSchema(const std::shared_ptr<arrow::Schema>& schema, const std::string& path);
 

@@ -14,6 +14,7 @@
 
 #include "headrace/bigquery/read/internal/columns.h"
 #include "headrace/bigquery/read/internal/schema_drift.h"
+#include "headrace/types/untrusted.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -76,69 +77,6 @@ arrow::ipc::IpcReadOptions ReadOptions() {
   return options;
 }
 
-template <typename Offset>
-arrow::Status CheckOffsets(const arrow::ArrayData& data, int64_t limit) {
-  if (data.length == 0) return arrow::Status::OK();
-  const auto* offsets = data.GetValues<Offset>(1);
-  if (offsets == nullptr) return BadRows("a column has no offsets");
-  bool ordered = offsets[0] >= 0;
-  for (int64_t i = 0; i < data.length; ++i) ordered &= offsets[i] <= offsets[i + 1];
-  if (!ordered || static_cast<int64_t>(offsets[data.length]) > limit)
-    return BadRows("offsets of a column are out of order or beyond its data");
-  return arrow::Status::OK();
-}
-
-arrow::Status CheckContent(const arrow::ArrayData& data);
-
-arrow::Status CheckChildren(const arrow::ArrayData& data) {
-  for (const auto& child : data.child_data) ARROW_RETURN_NOT_OK(CheckContent(*child));
-  return arrow::Status::OK();
-}
-
-/// After Validate(): buffers have the sizes that lengths ask for.
-arrow::Status CheckContent(const arrow::ArrayData& data) {
-  const auto data_bytes = [&] { return data.buffers[2] == nullptr ? int64_t{0} : data.buffers[2]->size(); };
-  switch (data.type->id()) {
-    case arrow::Type::STRING:
-    case arrow::Type::BINARY:
-      return CheckOffsets<int32_t>(data, data_bytes());
-    case arrow::Type::LARGE_STRING:
-    case arrow::Type::LARGE_BINARY:
-      return CheckOffsets<int64_t>(data, data_bytes());
-    case arrow::Type::LIST:
-    case arrow::Type::MAP:
-      ARROW_RETURN_NOT_OK(CheckOffsets<int32_t>(data, data.child_data[0]->length));
-      return CheckChildren(data);
-    case arrow::Type::LARGE_LIST:
-      ARROW_RETURN_NOT_OK(CheckOffsets<int64_t>(data, data.child_data[0]->length));
-      return CheckChildren(data);
-    case arrow::Type::STRUCT:
-    case arrow::Type::FIXED_SIZE_LIST:
-      return CheckChildren(data);
-    case arrow::Type::DICTIONARY:
-    case arrow::Type::SPARSE_UNION:
-    case arrow::Type::DENSE_UNION:
-    case arrow::Type::RUN_END_ENCODED:
-    case arrow::Type::STRING_VIEW:
-    case arrow::Type::BINARY_VIEW:
-    case arrow::Type::LIST_VIEW:
-    case arrow::Type::LARGE_LIST_VIEW:
-    case arrow::Type::EXTENSION: {
-      const auto full = arrow::MakeArray(data.Copy())->ValidateFull();
-      return full.ok() ? full : BadRows(full.message());
-    }
-    default:
-      return arrow::Status::OK();  // fixed width: nothing is followed
-  }
-}
-
-/// The wire's counts are only claims, and decide whether nulls are looked for.
-void ForgetNullCounts(arrow::ArrayData* data) {
-  if (!data->buffers.empty() && data->buffers[0] != nullptr) data->null_count = arrow::kUnknownNullCount;
-  for (const auto& child : data->child_data) ForgetNullCounts(child.get());
-  if (data->dictionary != nullptr) ForgetNullCounts(data->dictionary.get());
-}
-
 /// The same error, as one of what the server sent.
 arrow::Status DataLoss(const arrow::Status& status) {
   const ErrorInfo* info = GetErrorInfo(status);
@@ -151,16 +89,6 @@ arrow::Status DataLoss(const arrow::Status& status) {
 }
 
 }  // namespace
-
-arrow::Status ValidateUntrusted(const arrow::RecordBatch& batch) {
-  if (const auto valid = batch.Validate(); !valid.ok()) return BadRows(valid.message());
-  for (int i = 0; i < batch.num_columns(); ++i) {
-    if (const auto valid = CheckContent(*batch.column_data(i)); !valid.ok()) {
-      return WithContext(valid, fmt::format("column {}", batch.schema()->field(i)->name()));
-    }
-  }
-  return arrow::Status::OK();
-}
 
 class ArrowDecoder::Listener final : public arrow::ipc::Listener {
  public:
@@ -259,7 +187,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const st
   if (const auto status = DecodeInto(bytes, &batches); !status.ok()) {
     return GetErrorInfo(status) != nullptr ? status : BadRows(status.message());
   }
-  for (const auto& batch : batches) ARROW_RETURN_NOT_OK(ValidateUntrusted(*batch));
+  for (const auto& batch : batches) {
+    if (const auto valid = CheckUntrusted(*batch); !valid.ok()) return BadRows(valid.message());
+  }
   if (batches.empty()) return BadRows("they hold no record batch");
   std::shared_ptr<arrow::RecordBatch> rows = batches.front();
   if (batches.size() > 1) {
@@ -267,7 +197,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const st
     ARROW_ASSIGN_OR_RAISE(rows, table->CombineChunksToBatch(Pool()));
   }
   if (canonical_ != nullptr) {
-    for (int i = 0; i < rows->num_columns(); ++i) ForgetNullCounts(rows->column_data(i).get());
+    ForgetNullCounts(*rows);
     auto converted = canonical_->Convert(*rows);
     return converted.ok() ? converted : DataLoss(converted.status());
   }

@@ -57,8 +57,4 @@ class ArrowDecoder final : public RowDecoder {
   bool saw_full_stream_ = false;
 };
 
-/// Checks what following the arrays' offsets and indices relies on: Validate() of every column, then all offsets in order and within their
-/// data, all dictionary indices within their dictionary. Values themselves (UTF-8, decimal digits) are the service's affair.
-arrow::Status ValidateUntrusted(const arrow::RecordBatch& batch);
-
 }  // namespace headrace::bigquery
