@@ -84,7 +84,23 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 def avro(path, columns):
     """fastavro, which makes dates, times and decimals of the logical types."""
     with open(path, "rb") as file:
-        return [from_avro(row, columns) for row in fastavro.reader(file)]
+        reader = fastavro.reader(file)
+        return [from_avro(by_display_name(row, reader.writer_schema), columns) for row in reader]
+
+
+def by_display_name(value, schema):
+    """The value with the columns' own names, which stand in an attribute where Avro cannot have them as names."""
+    if value is None:
+        return None
+    if isinstance(schema, list):
+        return by_display_name(value, next(kind for kind in schema if kind != "null"))
+    if not isinstance(schema, dict):
+        return value
+    if schema["type"] == "array":
+        return [by_display_name(element, schema["items"]) for element in value]
+    if schema["type"] == "record":
+        return {field.get("displayName", field["name"]): by_display_name(value[field["name"]], field["type"]) for field in schema["fields"]}
+    return value
 
 
 def from_avro(row, columns):

@@ -1,5 +1,7 @@
 """Files that independent writers have made, of every format that says its types, become tables of `headrace serve` with the same values."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import arrow_form
@@ -7,6 +9,7 @@ import harness
 import readers
 import writers
 from cases import assert_same
+from refusals import ARROW_CASES, GOOD_ROWS, assert_names
 from tables import TABLES, without
 from test_wire import SECONDS, session_of, storage
 
@@ -53,3 +56,17 @@ def test_files_of_others_are_tables(service, writer, name):
         session = session_of(client, f"{writer}_{name}", "ARROW")
         table = client.read_rows(session.streams[0].name, timeout=SECONDS).rows(session).to_arrow()
     assert_same(arrow_form.rows_of(table, columns), rows, columns, writer)
+
+
+@pytest.mark.parametrize("case", ARROW_CASES)
+@pytest.mark.parametrize("extension", ["parquet", "arrow", "arrows"])
+def test_values_that_are_none_are_no_table(run, tmp_path, extension, case):
+    array, value = ARROW_CASES[case]
+    table = pa.table({"n": pa.array([1] * len(array)), "Column": array})
+    path = tmp_path / f"t.{extension}"
+    if extension == "parquet":
+        pq.write_table(table, path)
+    else:
+        with (pa.ipc.new_file if extension == "arrow" else pa.ipc.new_stream)(str(path), table.schema) as file:
+            file.write_table(table)
+    assert_names(run("serve", "--load", f"test-project.data.t={path}", code=1, seconds=30)[1], "Column", GOOD_ROWS, value)

@@ -64,7 +64,7 @@ def test_avro_rows_by_fastavro(server, name):
             while len(got) < len(rows) and reader.at < len(reader.content):
                 got.append(fastavro.schemaless_reader(reader, parsed))
             assert reader.at == len(reader.content)
-    got = [readers.from_avro(by_display_name(row, schema), columns) for row in got]
+    got = [readers.from_avro(readers.by_display_name(row, schema), columns) for row in got]
     cases.assert_same(got, rows, columns)
 
 
@@ -78,21 +78,6 @@ class _Bytes:
         piece = self.content[self.at:self.at + size]
         self.at += len(piece)
         return piece
-
-
-def by_display_name(value, schema):
-    """The value with the columns' own names, which stand in an attribute where Avro cannot have them as names."""
-    if value is None:
-        return None
-    if isinstance(schema, list):
-        return by_display_name(value, next(kind for kind in schema if kind != "null"))
-    if not isinstance(schema, dict):
-        return value
-    if schema["type"] == "array":
-        return [by_display_name(element, schema["items"]) for element in value]
-    if schema["type"] == "record":
-        return {field.get("displayName", field["name"]): by_display_name(value[field["name"]], field["type"]) for field in schema["fields"]}
-    return value
 
 
 def test_rest_answers_as_json(server, name):
