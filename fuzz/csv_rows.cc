@@ -29,7 +29,7 @@ void FuzzOne(std::string_view bytes) {
   if (!header.ok()) return;
   auto places = header->PlacesOf(*schema, "fuzzed");
   if (!places.ok()) return;
-  auto columns = TextColumns::Make(schema, 0).ValueOrDie();
+  auto columns = TextColumns::Make(schema, {}, 0).ValueOrDie();
   while (tokenizer.Next().ValueOr(false)) {
     if (header->IsNoRecord(tokenizer)) continue;
     if (!header->CheckRecord(tokenizer, "fuzzed").ok()) return;

@@ -9,6 +9,7 @@
 #include "headrace/files/internal/file_access.h"
 #include "headrace/files/internal/file_enumerator.h"
 #include "headrace/files/internal/file_reader.h"
+#include "headrace/files/internal/parse_options.h"
 #include "headrace/types/schema.h"
 #include "headrace/types/schema_json.h"
 
@@ -49,29 +50,31 @@ arrow::Status CheckFields(const std::vector<std::string>& fields) {
 
 /// With a format that is known from the options alone; else the enumerator finds out.
 arrow::Status CheckFormatOptions(const FileSourceOptions& options) {
-  if (options.format.empty()) return arrow::Status::OK();
-  const auto format = FileFormatFromName(options.format);
+  if (options.from_format.empty()) return arrow::Status::OK();
+  const auto format = FileFormatFromName(options.from_format);
   if (!format) {
-    return InvalidOption("format", fmt::format("format is '{}', which is no format: {} are", options.format, FileFormatNames()));
+    return InvalidOption("from_format",
+                         fmt::format("from_format is '{}', which is no format: {} are", options.from_format, FileFormatNames()));
   }
   return CheckOptionsOfFormat(options, *format);
 }
 
 arrow::Status CheckStandardInput(const FileSourceOptions& options) {
   if (options.paths.front() != "-") return arrow::Status::OK();
-  const auto format = FileFormatFromName(options.format);
+  const auto format = FileFormatFromName(options.from_format);
   if (!format) {
-    return InvalidOption("format", fmt::format("the format of standard input must be given (option format): {}", FileFormatNames()));
+    return InvalidOption("from_format",
+                         fmt::format("standard input has no name that tells its format: give from_format ({})", FileFormatNames()));
   }
-  if (*format == FileFormat::kParquet || *format == FileFormat::kArrow) {
-    return Unsupported("-",
-                       fmt::format("a {} file is read from its end, which standard input has not: put it into a file", options.format));
+  if (*format == FileFormat::kParquet || *format == FileFormat::kArrow || *format == FileFormat::kAvro) {
+    return Unsupported(
+        "-", fmt::format("{} is read from its end or in parts, which standard input has not: put it into a file", options.from_format));
   }
   const bool text = *format == FileFormat::kCsv || *format == FileFormat::kNdjson;
   if (text && options.schema.empty()) {
     return InvalidOption("schema", fmt::format("the types of {} rows are found from all of them, and standard input is read once: give "
                                                "schema, or put it into a file",
-                                               options.format));
+                                               options.from_format));
   }
   return arrow::Status::OK();
 }
@@ -83,6 +86,7 @@ arrow::Result<std::shared_ptr<const FileSource>> FileSource::Make(FileSourceOpti
   ARROW_RETURN_NOT_OK(CheckNumbers(options));
   ARROW_RETURN_NOT_OK(CheckFields(options.selected_fields));
   ARROW_RETURN_NOT_OK(CheckFormatOptions(options));
+  ARROW_RETURN_NOT_OK(ParseOptionsOf(options).status());
   ARROW_RETURN_NOT_OK(CheckStandardInput(options));
   if (!options.schema.empty()) {
     auto schema = SchemaFromJson(options.schema);

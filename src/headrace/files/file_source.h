@@ -24,7 +24,7 @@ struct FileSourceOptions {
   /// with *, ? or [...] in its parts; "-", standard input. Or several files.
   std::vector<std::string> paths{};
   /// parquet, arrow, arrows, csv, ndjson or avro. Empty = by the names; "-" needs it.
-  std::string format{};
+  std::string from_format{};
   /// Top-level columns, in this order, whatever their case. Empty = all.
   std::vector<std::string> selected_fields{};
   /// csv and ndjson: the table's schema as BigQuery's JSON (`bq show --schema`). Empty = from the manifest, else from all the values.
@@ -38,6 +38,16 @@ struct FileSourceOptions {
   std::optional<bool> csv_header{};
   /// csv: unquoted fields that are null; default the empty field alone. A quoted field is never null.
   std::optional<std::vector<std::string>> csv_null_values{};
+
+  /// csv and ndjson, by the coercion table (docs/types.md): true takes only what is taken always. Default false.
+  std::optional<bool> strict{};
+  /// csv and ndjson: digits behind the point that a NUMERIC or BIGNUMERIC column has no place for: error (default), half_away_from_zero or
+  /// half_even.
+  std::string rounding{};
+  /// csv and ndjson: what an integer for a TIMESTAMP column counts since 1970: seconds, millis or micros. Default: it is an error.
+  std::string epoch_unit{};
+  /// ndjson: keys that no column has are passed over. Default: they are errors.
+  std::optional<bool> ignore_unknown_values{};
 
   /// Where the bytes of "-" come from: a descriptor that is open and is left open.
   int input_descriptor = 0;

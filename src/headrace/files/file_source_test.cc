@@ -103,27 +103,33 @@ TEST(FileSourceOptionsTest, WrongOptionsAreNamed) {
       {{}, "path"},
       {{.paths = {""}}, "path"},
       {{.paths = {"-", "a.csv"}}, "path"},
-      {{.paths = {"a.csv"}, .format = "orc"}, "format"},
-      {{.paths = {"-"}}, "format"},
-      {{.paths = {"-"}, .format = "csv"}, "schema"},
-      {{.paths = {"-"}, .format = "ndjson"}, "schema"},
-      {{.paths = {"a"}, .format = "parquet", .schema = R"([{"name":"a","type":"STRING"}])"}, "schema"},
-      {{.paths = {"a"}, .format = "ndjson", .csv_header = true}, "csv_header"},
-      {{.paths = {"a"}, .format = "avro", .csv_null_values = {{"x"}}}, "csv_null_values"},
+      {{.paths = {"a.csv"}, .from_format = "orc"}, "from_format"},
+      {{.paths = {"-"}}, "from_format"},
+      {{.paths = {"-"}, .from_format = "csv"}, "schema"},
+      {{.paths = {"-"}, .from_format = "ndjson"}, "schema"},
+      {{.paths = {"a"}, .from_format = "parquet", .schema = R"([{"name":"a","type":"STRING"}])"}, "schema"},
+      {{.paths = {"a"}, .from_format = "ndjson", .csv_header = true}, "csv_header"},
+      {{.paths = {"a"}, .from_format = "avro", .csv_null_values = {{"x"}}}, "csv_null_values"},
       {{.paths = {"a.csv"}, .schema = "{"}, "schema"},
       {{.paths = {"a.csv"}, .csv_header = false}, "schema"},
       {{.paths = {"a.csv"}, .selected_fields = {"a", "A"}}, "selected_fields"},
       {{.paths = {"a.csv"}, .max_rows_per_batch = 0}, "max_rows_per_batch"},
       {{.paths = {"a.csv"}, .max_bytes_per_batch = 0}, "max_bytes_per_batch"},
       {{.paths = {"a.csv"}, .split_bytes = 0}, "split_bytes"},
+      {{.paths = {"a.csv"}, .rounding = "up"}, "rounding"},
+      {{.paths = {"a.csv"}, .epoch_unit = "hours"}, "epoch_unit"},
+      {{.paths = {"a"}, .from_format = "avro", .strict = true}, "strict"},
+      {{.paths = {"a"}, .from_format = "arrow", .rounding = "half_even"}, "rounding"},
+      {{.paths = {"a"}, .from_format = "parquet", .epoch_unit = "micros"}, "epoch_unit"},
+      {{.paths = {"a"}, .from_format = "csv", .ignore_unknown_values = true}, "ignore_unknown_values"},
   };
   for (const auto& [options, name] : cases) {
     auto source = FileSource::Make(options);
     ASSERT_FALSE(source.ok()) << name;
     EXPECT_EQ(GetErrorInfo(source.status())->resource, name) << source.status();
   }
-  for (const char* format : {"parquet", "arrow"}) {
-    EXPECT_EQ(CodeOf(FileSource::Make({.paths = {"-"}, .format = format}).status()), Code::kUnimplemented);
+  for (const char* format : {"parquet", "arrow", "avro"}) {
+    EXPECT_EQ(CodeOf(FileSource::Make({.paths = {"-"}, .from_format = format}).status()), Code::kUnimplemented);
   }
 }
 
@@ -144,7 +150,7 @@ TEST(FileSourceTest, AnyShapeOfPathInEveryFormat) {
                                        {.paths = {root / "result/"}},
                                        {.paths = {root / ("single." + format)}},
                                        {.paths = {root / "copied"}},
-                                       {.paths = {root / "copied"}, .format = FormatOf(format)},
+                                       {.paths = {root / "copied"}, .from_format = FormatOf(format)},
                                        {.paths = {root / ("copied/*." + format)}},
                                        {.paths = {root / ("c?p*/[a-z]*." + format)}},
                                        {.paths = list}};
@@ -203,7 +209,7 @@ TEST(FileSourceTest, PathsThatAreNoSource) {
     EXPECT_EQ(CodeOf(table.status()), item.code) << table.status();
     EXPECT_EQ(GetErrorInfo(table.status())->reason, item.reason) << table.status();
   }
-  EXPECT_EQ(IdsOf(**ReadAll(MakeSource({.paths = {root / "mixed"}, .format = "arrow"}))), Counted(5));
+  EXPECT_EQ(IdsOf(**ReadAll(MakeSource({.paths = {root / "mixed"}, .from_format = "arrow"}))), Counted(5));
 }
 
 TEST(FileSourceTest, DamagedFilesAreNamed) {
@@ -418,7 +424,7 @@ TEST(StandardInputTest, IsReadOnceWithoutCheckpoints) {
       WriteIds(path, format, total);
       const int descriptor = open(path.c_str(), O_RDONLY);
       const std::string schema = format == "arrows" ? "" : R"([{"name": "id", "type": "INTEGER", "mode": "REQUIRED"}])";
-      auto source = MakeSource({.paths = {"-"}, .format = format, .schema = schema, .input_descriptor = descriptor});
+      auto source = MakeSource({.paths = {"-"}, .from_format = format, .schema = schema, .input_descriptor = descriptor});
       EXPECT_THAT(source->SupportsCheckpoints().message(), HasSubstr("standard input"));
       auto table = ReadAll(source);
       ASSERT_TRUE(table.ok()) << table.status();
@@ -510,7 +516,7 @@ TEST(TextRowsTest, OptionsOfCsv) {
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(RowsOf(**table), "1|null null|x");
   WriteText(root / "x.data", "a,b\n1,x\n");
-  EXPECT_EQ(RowsOf(**ReadAll(MakeSource({.paths = {root / "x.data"}, .format = "csv"}))), "1|x");
+  EXPECT_EQ(RowsOf(**ReadAll(MakeSource({.paths = {root / "x.data"}, .from_format = "csv"}))), "1|x");
 }
 
 // Wherever a split ends, every row is in one of them, whatever the quotes hold.

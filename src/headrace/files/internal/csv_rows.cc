@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headrace/files/internal/parse_options.h"
 #include "headrace/types/schema.h"
 #include "headrace/types/schema_json.h"
 
@@ -93,7 +94,8 @@ arrow::Result<std::unique_ptr<RowStream>> CsvRows::Open(const FileAccess& access
     ARROW_ASSIGN_OR_RAISE(header, HeaderOf(access, part.file));
   }
   ARROW_ASSIGN_OR_RAISE(auto places, header.PlacesOf(*schema, part.file.path));
-  ARROW_ASSIGN_OR_RAISE(auto columns, TextColumns::Make(schema, part.first_row));
+  ARROW_ASSIGN_OR_RAISE(const auto parse, ParseOptionsOf(*access.options));
+  ARROW_ASSIGN_OR_RAISE(auto columns, TextColumns::Make(schema, parse, part.first_row));
   return std::unique_ptr<RowStream>(
       new CsvRows(access, part, std::move(tokenizer), std::move(header), std::move(columns), std::move(places)));
 }

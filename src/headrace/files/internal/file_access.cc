@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "headrace/files/internal/chunked_output.h"
-#include "headrace/files/internal/standard_stream.h"
 
 namespace headrace {
 
@@ -60,7 +59,7 @@ class StandardInput::Stream final : public arrow::io::InputStream {
 arrow::Result<std::shared_ptr<arrow::io::InputStream>> StandardInput::Look() {
   std::lock_guard<std::mutex> guard(mutex_);
   if (stream_ != nullptr) return arrow::Status::Invalid("standard input is looked at once");
-  stream_ = std::make_shared<Stream>(OpenInputDescriptor(descriptor_));
+  stream_ = std::make_shared<Stream>(OpenInputDescriptor(descriptor_, interrupt_));
   return stream_;
 }
 
@@ -70,7 +69,7 @@ arrow::Result<std::shared_ptr<arrow::io::InputStream>> StandardInput::Take() {
     return MakeError({.code = Code::kFailedPrecondition, .service = "local files", .resource = "-", .reason = "INPUT_IS_GONE"},
                      "standard input has been read already and cannot be read again: put it into a file to read it more than once");
   }
-  if (stream_ == nullptr) stream_ = std::make_shared<Stream>(OpenInputDescriptor(descriptor_));
+  if (stream_ == nullptr) stream_ = std::make_shared<Stream>(OpenInputDescriptor(descriptor_, interrupt_));
   stream_->Rewind();
   return stream_;
 }

@@ -11,6 +11,7 @@
 #include "headrace/base/file_system.h"
 #include "headrace/files/file_source.h"
 #include "headrace/files/internal/file_part.h"
+#include "headrace/files/internal/standard_stream.h"
 
 namespace headrace {
 
@@ -23,10 +24,13 @@ class StandardInput {
   arrow::Result<std::shared_ptr<arrow::io::InputStream>> Look();
   /// From the first byte. Once; FAILED_PRECONDITION with the reason INPUT_IS_GONE after that.
   arrow::Result<std::shared_ptr<arrow::io::InputStream>> Take();
+  /// Ends every read of it, also one that waits.
+  void Cancel() { interrupt_->Set(); }
 
  private:
   class Stream;
   const int descriptor_;
+  const std::shared_ptr<InputInterrupt> interrupt_ = std::make_shared<InputInterrupt>();
   std::mutex mutex_;
   std::shared_ptr<Stream> stream_;
   bool taken_ = false;

@@ -55,13 +55,18 @@ arrow::Result<std::shared_ptr<arrow::Schema>> Selected(const std::shared_ptr<arr
 
 arrow::Status CheckOptionsOfFormat(const FileSourceOptions& options, FileFormat format) {
   const bool csv = format == FileFormat::kCsv;
+  const bool text = csv || format == FileFormat::kNdjson;
   const struct {
     const char* name;
     bool given;
     bool applies;
-  } only[] = {{"schema", !options.schema.empty(), csv || format == FileFormat::kNdjson},
+  } only[] = {{"schema", !options.schema.empty(), text},
               {"csv_header", options.csv_header.has_value(), csv},
-              {"csv_null_values", options.csv_null_values.has_value(), csv}};
+              {"csv_null_values", options.csv_null_values.has_value(), csv},
+              {"strict", options.strict.has_value(), text},
+              {"rounding", !options.rounding.empty(), text},
+              {"epoch_unit", !options.epoch_unit.empty(), text},
+              {"ignore_unknown_values", options.ignore_unknown_values.has_value(), format == FileFormat::kNdjson}};
   for (const auto& option : only) {
     if (!option.given || option.applies) continue;
     return InvalidOption(option.name, fmt::format("{} does nothing here: the format is {}", option.name, FileFormatName(format)));

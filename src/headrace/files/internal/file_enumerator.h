@@ -35,7 +35,10 @@ class FileEnumerator final : public SplitEnumerator {
   int64_t estimated_rows() const override { return state_.rows; }
   std::map<std::string, std::string> facts() const override;
   std::string Snapshot() const override { return EncodeFilePlan(state_); }
-  void Cancel() override { stop_.request_stop(); }
+  void Cancel() override {
+    stop_.request_stop();
+    access_.input->Cancel();  // Start may wait for the first bytes of standard input
+  }
 
  private:
   FileEnumerator(FileAccess access, const JobContext& context) : access_(std::move(access)), context_(context) {}

@@ -42,7 +42,7 @@ arrow::Result<FileIdentity> IdentityOf(const std::string& path, const FileEntry&
   if (!kind) {
     return Refused(Code::kUnimplemented, "UNSUPPORTED", path,
                    fmt::format("{}: the format is not known by its name; .parquet, .arrow, .feather, .arrows, .csv, .ndjson, .jsonl, .json "
-                               "(text also with .gz or .zst) and .avro are, and the option format says it for other names",
+                               "(text also with .gz or .zst) and .avro are, and the option from_format says it for other names",
                                path));
   }
   return FileIdentity{.path = path, .kind = *kind, .size = entry.size, .modified_ns = entry.modified_ns};
@@ -143,7 +143,7 @@ arrow::Status ListPattern(const FileAccess& access, const std::string& pattern, 
 }
 
 arrow::Status ListPath(const FileAccess& access, const std::string& given, bool alone, FileList* list) {
-  const auto format = FileFormatFromName(access.options->format);
+  const auto format = FileFormatFromName(access.options->from_format);
   const std::string path = WithoutSlashes(given);
   ARROW_ASSIGN_OR_RAISE(auto entry, access.files->Stat(path));
   if (!entry && IsPattern(path)) return ListPattern(access, path, format, list);
@@ -167,8 +167,8 @@ arrow::Status CheckFiles(const FileList& list) {
     if (file.kind.format == list.files.front().kind.format) continue;
     return Refused(
         Code::kInvalidArgument, "SEVERAL_FORMATS", file.path,
-        fmt::format("{} is {} and {} is {}: the files of a source have one format; the option format chooses one", list.files.front().path,
-                    FileFormatName(list.files.front().kind.format), file.path, FileFormatName(file.kind.format)));
+        fmt::format("{} is {} and {} is {}: the files of a source have one format; the option from_format chooses one",
+                    list.files.front().path, FileFormatName(list.files.front().kind.format), file.path, FileFormatName(file.kind.format)));
   }
   return arrow::Status::OK();
 }
@@ -179,7 +179,7 @@ arrow::Result<FileList> ListFiles(const FileAccess& access) {
   const auto& options = *access.options;
   FileList list;
   if (options.paths.size() == 1 && options.paths.front() == "-") {
-    list.files.push_back({.path = "-", .kind = {.format = *FileFormatFromName(options.format)}});  // checked by Make
+    list.files.push_back({.path = "-", .kind = {.format = *FileFormatFromName(options.from_format)}});  // checked by Make
     return list;
   }
   for (const auto& path : options.paths) ARROW_RETURN_NOT_OK(ListPath(access, path, options.paths.size() == 1, &list));

@@ -38,6 +38,11 @@ FileReader::FileReader(FileAccess access, const JobContext& context, FilePart pa
 
 arrow::Status FileReader::Cancelled() const { return arrow::Status::Cancelled("the reader of ", part_.file.path, " was cancelled"); }
 
+void FileReader::Cancel() {
+  stop_.request_stop();
+  if (part_.file.path == "-") access_.input->Cancel();
+}
+
 arrow::Result<ReadResult> FileReader::Next() {
   while (rows_ == nullptr && delivered_ < end_row_) {
     if (stop_.stop_requested()) return Cancelled();

@@ -24,7 +24,7 @@ class FileReader final : public SplitReader {
   void RequestCut(double /*fraction*/) override {}
   arrow::Result<std::string> PositionAt(const Batch& batch, int64_t row) override;
   SplitProgress Progress() const override { return {.fraction = fraction_.load()}; }
-  void Cancel() override { stop_.request_stop(); }
+  void Cancel() override;
 
  private:
   FileReader(FileAccess access, const JobContext& context, FilePart part, int64_t position, int64_t end_row);

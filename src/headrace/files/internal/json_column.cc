@@ -38,8 +38,8 @@ arrow::Status JsonColumnWriter::Append(const std::shared_ptr<arrow::Array>& colu
   return arrow::Status::OK();
 }
 
-arrow::Result<JsonColumnParser> JsonColumnParser::Make(const std::shared_ptr<arrow::Field>& field) {
-  ARROW_ASSIGN_OR_RAISE(auto rows, JsonRowReader::Make(arrow::schema({field}), {}));
+arrow::Result<JsonColumnParser> JsonColumnParser::Make(const std::shared_ptr<arrow::Field>& field, const ParseOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(auto rows, JsonRowReader::Make(arrow::schema({field}), options));
   return JsonColumnParser(std::move(rows), KeyOf(field->name()));
 }
 

@@ -31,7 +31,7 @@ class JsonColumnWriter {
 
 class JsonColumnParser {
  public:
-  static arrow::Result<JsonColumnParser> Make(const std::shared_ptr<arrow::Field>& field);
+  static arrow::Result<JsonColumnParser> Make(const std::shared_ptr<arrow::Field>& field, const ParseOptions& options = {});
   arrow::Status Append(std::string_view text, int64_t row);
   /// A null STRUCT, or an empty array.
   arrow::Status AppendNull(int64_t row);

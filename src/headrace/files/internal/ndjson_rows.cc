@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headrace/files/internal/parse_options.h"
 #include "headrace/types/json_schema_inference.h"
 #include "headrace/types/type_table.h"
 
@@ -73,7 +74,9 @@ arrow::Result<std::unique_ptr<RowStream>> NdjsonRows::Open(const FileAccess& acc
     ARROW_ASSIGN_OR_RAISE(stream, access.OpenRange(part.file, part.begin, part.end));
   }
   // Columns that were not selected are keys that no column has. That a key belongs to none at all is seen when all are selected.
-  ARROW_ASSIGN_OR_RAISE(auto rows, JsonRowReader::Make(schema, {.ignore_unknown_keys = !access.options->selected_fields.empty()}));
+  ARROW_ASSIGN_OR_RAISE(auto parse, ParseOptionsOf(*access.options));
+  parse.ignore_unknown_keys = parse.ignore_unknown_keys || !access.options->selected_fields.empty();
+  ARROW_ASSIGN_OR_RAISE(auto rows, JsonRowReader::Make(schema, parse));
   return std::unique_ptr<RowStream>(
       new NdjsonRows(access, part, LineReader(std::move(stream), part.file.path, part.begin), std::move(rows)));
 }

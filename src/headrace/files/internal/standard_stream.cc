@@ -1,9 +1,11 @@
 #include "headrace/files/internal/standard_stream.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -51,12 +53,13 @@ class OutputDescriptor final : public WritableFile {
 
 class InputDescriptor final : public arrow::io::InputStream {
  public:
-  explicit InputDescriptor(int descriptor) : descriptor_(descriptor) {}
+  InputDescriptor(int descriptor, std::shared_ptr<InputInterrupt> interrupt) : descriptor_(descriptor), interrupt_(std::move(interrupt)) {}
   ~InputDescriptor() override = default;
 
   arrow::Result<int64_t> Read(int64_t size, void* out) override {
     int64_t total = 0;
     while (total < size) {
+      if (interrupt_ != nullptr) ARROW_RETURN_NOT_OK(Wait());
       ssize_t got = read(descriptor_, static_cast<char*>(out) + total, static_cast<size_t>(size - total));
       if (got < 0 && Retry(descriptor_, POLLIN)) continue;
       if (got < 0) return StreamError(errno, "read standard input");
@@ -80,7 +83,17 @@ class InputDescriptor final : public arrow::io::InputStream {
   bool closed() const override { return closed_; }
 
  private:
+  arrow::Status Wait() const {
+    pollfd waiting[] = {{interrupt_->descriptor(), POLLIN, 0}, {descriptor_, POLLIN, 0}};
+    while (poll(waiting, 2, -1) < 0) {
+      if (errno != EINTR) return StreamError(errno, "wait for standard input");
+    }
+    if (waiting[0].revents != 0) return arrow::Status::Cancelled("reading standard input was cancelled");
+    return arrow::Status::OK();
+  }
+
   const int descriptor_;
+  const std::shared_ptr<InputInterrupt> interrupt_;
   int64_t position_ = 0;
   bool closed_ = false;
 };
@@ -89,6 +102,20 @@ class InputDescriptor final : public arrow::io::InputStream {
 
 std::unique_ptr<WritableFile> OpenOutputDescriptor(int descriptor) { return std::make_unique<OutputDescriptor>(descriptor); }
 
-std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor) { return std::make_shared<InputDescriptor>(descriptor); }
+InputInterrupt::InputInterrupt() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+InputInterrupt::~InputInterrupt() {
+  if (event_ >= 0) close(event_);
+}
+
+void InputInterrupt::Set() {
+  const uint64_t one = 1;
+  while (write(event_, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor, std::shared_ptr<InputInterrupt> interrupt) {
+  return std::make_shared<InputDescriptor>(descriptor, std::move(interrupt));
+}
 
 }  // namespace headrace

@@ -14,12 +14,12 @@ namespace headrace {
 class TextColumns::Column {
  public:
   static arrow::Result<std::unique_ptr<Column>> Make(const std::shared_ptr<arrow::Field>& field, const Field& table_field,
-                                                     int64_t first_row) {
+                                                     const ParseOptions& options, int64_t first_row) {
     auto column = std::make_unique<Column>();
     if (HasCsvText(*field)) {
-      ARROW_ASSIGN_OR_RAISE(column->scalars_, ColumnParser::Make(table_field, {}, first_row));
+      ARROW_ASSIGN_OR_RAISE(column->scalars_, ColumnParser::Make(table_field, options, first_row));
     } else {
-      ARROW_ASSIGN_OR_RAISE(column->nested_, JsonColumnParser::Make(field));
+      ARROW_ASSIGN_OR_RAISE(column->nested_, JsonColumnParser::Make(field, options));
     }
     return column;
   }
@@ -38,11 +38,11 @@ TextColumns::TextColumns(TextColumns&&) noexcept = default;
 TextColumns& TextColumns::operator=(TextColumns&&) noexcept = default;
 TextColumns::~TextColumns() = default;
 
-arrow::Result<TextColumns> TextColumns::Make(const std::shared_ptr<arrow::Schema>& schema, int64_t first_row) {
+arrow::Result<TextColumns> TextColumns::Make(const std::shared_ptr<arrow::Schema>& schema, const ParseOptions& options, int64_t first_row) {
   ARROW_ASSIGN_OR_RAISE(auto table, FromArrowSchema(*schema));
   TextColumns made(schema, std::max<int64_t>(first_row, 0));
   for (int i = 0; i < schema->num_fields(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(auto column, Column::Make(schema->field(i), table.fields[static_cast<size_t>(i)], made.first_row_));
+    ARROW_ASSIGN_OR_RAISE(auto column, Column::Make(schema->field(i), table.fields[static_cast<size_t>(i)], options, made.first_row_));
     made.columns_.push_back(std::move(column));
   }
   return made;

@@ -10,13 +10,14 @@
 #include <arrow/record_batch.h>
 
 #include "headrace/base/error.h"
+#include "headrace/types/coercion.h"
 
 namespace headrace {
 
 class TextColumns {
  public:
   /// Scalars by their CSV text, ARRAYs and STRUCTs by their JSON text. `first_row` is for errors.
-  static arrow::Result<TextColumns> Make(const std::shared_ptr<arrow::Schema>& schema, int64_t first_row);
+  static arrow::Result<TextColumns> Make(const std::shared_ptr<arrow::Schema>& schema, const ParseOptions& options, int64_t first_row);
   TextColumns(TextColumns&&) noexcept;
   TextColumns& operator=(TextColumns&&) noexcept;
   ~TextColumns();
