@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -96,10 +97,44 @@ constexpr Setter<SourceOptions> kSourceSetters[] = {
      [](SourceOptions& options, std::string_view text) { return ParseDuration("total_limit", text).Value(&options.total_limit); }},
 };
 
+constexpr Setter<FileSourceOptions> kFileSourceSetters[] = {
+    {"from_format", SetText<&FileSourceOptions::from_format, FileSourceOptions>},
+    {"selected_fields",
+     [](FileSourceOptions& options, std::string_view text) {
+       options.selected_fields = ParseList(text);
+       return arrow::Status::OK();
+     }},
+    {"schema", SetText<&FileSourceOptions::schema, FileSourceOptions>},
+    {"csv_header",
+     [](FileSourceOptions& options, std::string_view text) { return ParseFlag("csv_header", text).Value(&options.csv_header.emplace()); }},
+    {"csv_null_values",
+     [](FileSourceOptions& options, std::string_view text) {
+       options.csv_null_values = ParseList(text);
+       return arrow::Status::OK();
+     }},
+    {"max_rows_per_batch",
+     [](FileSourceOptions& options, std::string_view text) {
+       return ParseInteger("max_rows_per_batch", text).Value(&options.max_rows_per_batch);
+     }},
+    {"max_bytes_per_batch",
+     [](FileSourceOptions& options, std::string_view text) {
+       return ParseBytes("max_bytes_per_batch", text).Value(&options.max_bytes_per_batch);
+     }},
+    {"strict",
+     [](FileSourceOptions& options, std::string_view text) { return ParseFlag("strict", text).Value(&options.strict.emplace()); }},
+    {"rounding", SetText<&FileSourceOptions::rounding, FileSourceOptions>},
+    {"epoch_unit", SetText<&FileSourceOptions::epoch_unit, FileSourceOptions>},
+    {"ignore_unknown_values",
+     [](FileSourceOptions& options, std::string_view text) {
+       return ParseFlag("ignore_unknown_values", text).Value(&options.ignore_unknown_values.emplace());
+     }},
+    {"split_bytes",
+     [](FileSourceOptions& options, std::string_view text) { return ParseBytes("split_bytes", text).Value(&options.split_bytes); }},
+};
+
 constexpr Setter<FileSinkOptions> kSinkSetters[] = {
     {"overwrite", [](FileSinkOptions& options, std::string_view text) { return ParseFlag("overwrite", text).Value(&options.overwrite); }},
-    // Says which sink is meant; MakeSinkOptions has chosen it.
-    {"format", [](FileSinkOptions&, std::string_view) { return arrow::Status::OK(); }},
+    {"format", SetText<&FileSinkOptions::format, FileSinkOptions>},
     {"parquet_compression", SetText<&FileSinkOptions::parquet_compression, FileSinkOptions>},
     {"parquet_row_group_rows",
      [](FileSinkOptions& options, std::string_view text) {
@@ -109,6 +144,16 @@ constexpr Setter<FileSinkOptions> kSinkSetters[] = {
      [](FileSinkOptions& options, std::string_view text) {
        return ParseBytes("parquet_row_group_bytes", text).Value(&options.parquet_row_group_bytes.emplace());
      }},
+    {"arrow_compression", SetText<&FileSinkOptions::arrow_compression, FileSinkOptions>},
+    {"avro_compression", SetText<&FileSinkOptions::avro_compression, FileSinkOptions>},
+    {"csv_compression", SetText<&FileSinkOptions::csv_compression, FileSinkOptions>},
+    {"csv_null_value",
+     [](FileSinkOptions& options, std::string_view text) {
+       options.csv_null_value = std::string(text);
+       return arrow::Status::OK();
+     }},
+    {"csv_nested", SetText<&FileSinkOptions::csv_nested, FileSinkOptions>},
+    {"ndjson_compression", SetText<&FileSinkOptions::ndjson_compression, FileSinkOptions>},
     {"max_file_bytes",
      [](FileSinkOptions& options, std::string_view text) { return ParseBytes("max_file_bytes", text).Value(&options.max_file_bytes); }},
 };
@@ -157,27 +202,6 @@ bool ConcernsOneRun(const Option& option) {
   return option.hidden || option.name == "checkpoint" || (option.places & ~unsigned{kOutput | kServe | kSchemaOutput}) == 0;
 }
 
-/// Formats that have a name but no writer yet.
-constexpr std::string_view kOtherFormats[] = {"csv", "avro", "ndjson", "json", "jsonl", "arrow", "ipc", "feather", "orc"};
-
-arrow::Status CheckFormat(const OptionValues& values, const std::string& path) {
-  auto format = values.find("format");
-  if (format != values.end() && format->second != "parquet") {
-    bool known = std::ranges::find(kOtherFormats, format->second) != std::end(kOtherFormats);
-    std::string text =
-        known ? fmt::format("writing {} is not built", format->second) : fmt::format("format is '{}', which is no format", format->second);
-    return known ? Unsupported("format", text + ": the format is parquet") : InvalidOption("format", text + ": the format is parquet");
-  }
-  std::string name = BaseNameOf(path);
-  size_t dot = name.rfind('.');
-  if (path.ends_with('/') || dot == std::string::npos) return arrow::Status::OK();
-  std::string extension = name.substr(dot + 1);
-  if (std::ranges::find(kOtherFormats, extension) == std::end(kOtherFormats)) return arrow::Status::OK();
-  return Unsupported("destination",
-                     fmt::format("the destination '{}' is of the format {}, which is not built: write to NAME.parquet or to a directory",
-                                 path, extension));
-}
-
 /// `credentials` says where they are. A key or token itself would end up in checkpoints and process lists; the error does not repeat it.
 arrow::Status RefuseSecret(const OptionValues& values) {
   auto given = values.find("credentials");
@@ -193,15 +217,25 @@ arrow::Status RefuseSecret(const OptionValues& values) {
 
 bool IsCredentialsPath(const std::string& text) { return text != "adc" && text != "none" && text.find(':') == std::string::npos; }
 
-std::string AbsolutePath(const std::string& path) { return Absolute({AddressKind::kLocalPath, path, path}).target; }
+std::string AbsolutePath(const std::string& path) {
+  return Absolute({AddressKind::kLocalPath, path, path}, AddressRole::kDestination).target;
+}
+
+bool IsFiles(const Address& address) { return address.kind != AddressKind::kBigQuery; }
+
+/// The key of the n-th file of a list in a configuration; no option's name has a space.
+std::string SourceKey(size_t n) { return n == 1 ? "source" : fmt::format("source {}", n); }
+
+// Far above any table's: BigQuery takes 10,000 columns, and a line of bq's JSON is about a hundred bytes.
+constexpr int64_t kMaxSchemaBytes = int64_t{16} << 20;
 
 }  // namespace
 
 arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source, const std::optional<Address>& destination,
                            const OptionValues& values) {
   unsigned places = kOutput;
-  if (source && source->kind == AddressKind::kBigQuery) places |= kBigQuerySource;
-  if (destination && destination->kind == AddressKind::kLocalPath) places |= kFileSink;
+  if (source) places |= IsFiles(*source) ? kFileSource : kBigQuerySource;
+  if (destination) places |= kFileSink;
   if (verb == kCopy || verb == kResume) places |= kJob;
   if (verb == kSchema) places |= kSchemaOutput;
   if (verb == kServeVerb) places |= kServe;
@@ -224,8 +258,16 @@ arrow::Result<bigquery::SourceOptions> MakeSourceOptions(const Address& source, 
   return options;
 }
 
+arrow::Result<FileSourceOptions> MakeFileSourceOptions(const Address& source, const OptionValues& values) {
+  // Absolute, as a resumed job may start in another directory and the plan in the checkpoint names the files.
+  Address absolute = Absolute(source, AddressRole::kSource);
+  FileSourceOptions options{.paths = {absolute.target}};
+  options.paths.insert(options.paths.end(), absolute.further.begin(), absolute.further.end());
+  ARROW_RETURN_NOT_OK(Apply(kFileSourceSetters, values, options));
+  return options;
+}
+
 arrow::Result<FileSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values) {
-  ARROW_RETURN_NOT_OK(CheckFormat(values, destination.target));
   FileSinkOptions options{.path = destination.target};
   ARROW_RETURN_NOT_OK(Apply(kSinkSetters, values, options));
   return options;
@@ -239,7 +281,22 @@ arrow::Result<JobOptions> MakeJobOptions(const Address& source, const Address& d
   return options;
 }
 
+arrow::Status ReadNamedFiles(FileSystem* files, OptionValues* values) {
+  auto schema = values->find("schema");
+  if (schema == values->end()) return arrow::Status::OK();
+  size_t first = schema->second.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (schema->second[first] == '[' || schema->second[first] == '{')) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(schema->second));
+  if (!entry) return InvalidOption("schema", fmt::format("schema names the file '{}', which does not exist", schema->second));
+  ARROW_ASSIGN_OR_RAISE(schema->second, files->ReadAll(schema->second, kMaxSchemaBytes));
+  return arrow::Status::OK();
+}
+
 arrow::Result<std::shared_ptr<const Source>> MakeSource(const Address& source, const OptionValues& values) {
+  if (IsFiles(source)) {
+    ARROW_ASSIGN_OR_RAISE(auto options, MakeFileSourceOptions(source, values));
+    return FileSource::Make(std::move(options));
+  }
   ARROW_ASSIGN_OR_RAISE(auto options, MakeSourceOptions(source, values));
   return bigquery::Source::Make(std::move(options));
 }
@@ -256,11 +313,14 @@ std::string StableJobName(const Address& source, const Address& destination, con
     for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
     hash = (hash ^ 0xff) * 0x100000001b3;  // no byte of UTF-8: keeps "ab","c" and "a","bc" apart
   };
-  add(source.target);
-  add(Absolute(destination).target);
+  Address absolute = Absolute(source, AddressRole::kSource);
+  add(absolute.target);
+  for (const std::string& path : absolute.further) add(path);
+  add(Absolute(destination, AddressRole::kDestination).target);
   for (const auto& [name, text] : values) {
     const Option* option = FindOption(name);
-    if (option == nullptr || (option->places & (kBigQuerySource | kFileSink)) == 0 || (option->verbs & kResume) != 0) continue;
+    if (option == nullptr || (option->places & (kBigQuerySource | kFileSource | kFileSink)) == 0 || (option->verbs & kResume) != 0)
+      continue;
     add(name);
     add(text);
   }
@@ -274,8 +334,10 @@ std::map<std::string, std::string> ToMap(const Configuration& configuration) {
     if (option != nullptr && ConcernsOneRun(*option)) continue;
     map[name] = name == "credentials" && IsCredentialsPath(text) ? AbsolutePath(text) : text;
   }
-  map["source"] = configuration.source.text;
-  map["destination"] = Absolute(configuration.destination).text;
+  Address source = Absolute(configuration.source, AddressRole::kSource);
+  map["source"] = source.text;
+  for (size_t i = 0; i < source.further.size(); ++i) map[SourceKey(i + 2)] = source.further[i];
+  map["destination"] = Absolute(configuration.destination, AddressRole::kDestination).text;
   return map;
 }
 
@@ -286,7 +348,7 @@ arrow::Result<Configuration> FromMap(const std::map<std::string, std::string>& m
                      "the configuration in the checkpoint cannot be used: " + std::move(message));
   };
   for (const auto& [name, text] : map) {
-    if (name == "source" || name == "destination") continue;
+    if (name == "source" || name.starts_with("source ") || name == "destination") continue;
     const Option* option = FindOption(name);
     if (option == nullptr) return damaged(fmt::format("it has the option '{}', which this version does not know", name));
     ARROW_RETURN_NOT_OK(CheckValue(*option, text));
@@ -297,7 +359,9 @@ arrow::Result<Configuration> FromMap(const std::map<std::string, std::string>& m
   if (source == map.end() || destination == map.end()) {
     return damaged(fmt::format("it names no {}", source == map.end() ? "source" : "destination"));
   }
-  ARROW_ASSIGN_OR_RAISE(configuration.source, ParseAddress(source->second, AddressRole::kSource));
+  std::vector<std::string> sources;
+  for (; source != map.end(); source = map.find(SourceKey(sources.size() + 1))) sources.push_back(source->second);
+  ARROW_ASSIGN_OR_RAISE(configuration.source, ParseSources(sources));
   ARROW_ASSIGN_OR_RAISE(configuration.destination, ParseAddress(destination->second, AddressRole::kDestination));
   return configuration;
 }

@@ -9,10 +9,12 @@
 #include <string>
 
 #include "headrace/base/error.h"
+#include "headrace/base/file_system.h"
 #include "headrace/bigquery/read/options.h"
 #include "headrace/catalog/address.h"
 #include "headrace/catalog/option_table.h"
 #include "headrace/files/file_sink.h"
+#include "headrace/files/file_source.h"
 #include "headrace/runtime/job.h"
 #include "headrace/runtime/sink.h"
 #include "headrace/runtime/source.h"
@@ -23,8 +25,12 @@ namespace headrace::catalog {
 arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source, const std::optional<Address>& destination,
                            const OptionValues& values);
 
+/// `schema` names a file: its content takes the name's place, so that a checkpoint keeps what was read. Text that is JSON already stays.
+arrow::Status ReadNamedFiles(FileSystem* files, OptionValues* values);
+
 /// What the options of each place make; options of other places are passed over (CheckOptions has refused those that act on nothing).
 arrow::Result<bigquery::SourceOptions> MakeSourceOptions(const Address& source, const OptionValues& values);
+arrow::Result<FileSourceOptions> MakeFileSourceOptions(const Address& source, const OptionValues& values);
 arrow::Result<FileSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values);
 /// Also fills the job's name and its configuration.
 arrow::Result<JobOptions> MakeJobOptions(const Address& source, const Address& destination, const OptionValues& values);

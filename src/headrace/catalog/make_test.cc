@@ -1,5 +1,6 @@
 #include "headrace/catalog/make.h"
 
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -49,6 +50,28 @@ const SourceRow kSourceRows[] = {
     {"total_limit", "6s", [](auto& o) { return o.total_limit.count() == 6000; }},
 };
 
+const Address kFiles{AddressKind::kLocalPath, "/tmp/in/", "/tmp/in/"};
+
+struct FileSourceRow {
+  std::string name;
+  std::string text;
+  std::function<bool(const FileSourceOptions&)> arrived;
+};
+const FileSourceRow kFileSourceRows[] = {
+    {"from_format", "ndjson", [](auto& o) { return o.from_format == "ndjson"; }},
+    {"selected_fields", "b,a", [](auto& o) { return o.selected_fields == std::vector<std::string>{"b", "a"}; }},
+    {"schema", "[]", [](auto& o) { return o.schema == "[]"; }},
+    {"csv_header", "false", [](auto& o) { return o.csv_header == false; }},
+    {"csv_null_values", ",NA", [](auto& o) { return o.csv_null_values == std::vector<std::string>{"", "NA"}; }},
+    {"max_rows_per_batch", "10", [](auto& o) { return o.max_rows_per_batch == 10; }},
+    {"max_bytes_per_batch", "4MiB", [](auto& o) { return o.max_bytes_per_batch == 4 << 20; }},
+    {"strict", "true", [](auto& o) { return o.strict == true; }},
+    {"rounding", "half_even", [](auto& o) { return o.rounding == "half_even"; }},
+    {"epoch_unit", "millis", [](auto& o) { return o.epoch_unit == "millis"; }},
+    {"ignore_unknown_values", "true", [](auto& o) { return o.ignore_unknown_values == true; }},
+    {"split_bytes", "1MiB", [](auto& o) { return o.split_bytes == 1 << 20; }},
+};
+
 struct SinkRow {
   std::string name;
   std::string text;
@@ -56,11 +79,16 @@ struct SinkRow {
 };
 const SinkRow kSinkRows[] = {
     {"overwrite", "true", [](auto& o) { return o.overwrite; }},
-    // Parquet is the only sink, so this option decides whether there is one; FormatsAreRefusedByName has the other values.
-    {"format", "parquet", [](auto&) { return !MakeSinkOptions(kDirectory, {{"format", "avro"}}).ok(); }},
+    {"format", "csv", [](auto& o) { return o.format == "csv"; }},
     {"parquet_compression", "gzip", [](auto& o) { return o.parquet_compression == "gzip"; }},
     {"parquet_row_group_rows", "11", [](auto& o) { return o.parquet_row_group_rows == 11; }},
     {"parquet_row_group_bytes", "1MiB", [](auto& o) { return o.parquet_row_group_bytes == 1 << 20; }},
+    {"arrow_compression", "lz4", [](auto& o) { return o.arrow_compression == "lz4"; }},
+    {"avro_compression", "zstd", [](auto& o) { return o.avro_compression == "zstd"; }},
+    {"csv_compression", "gzip", [](auto& o) { return o.csv_compression == "gzip"; }},
+    {"csv_null_value", "NULL", [](auto& o) { return o.csv_null_value == "NULL"; }},
+    {"csv_nested", "json", [](auto& o) { return o.csv_nested == "json"; }},
+    {"ndjson_compression", "zstd", [](auto& o) { return o.ndjson_compression == "zstd"; }},
     {"max_file_bytes", "2MiB", [](auto& o) { return o.max_file_bytes == 2 << 20; }},
 };
 
@@ -92,6 +120,7 @@ std::set<std::string> NamesOf(const Rows& rows) {
 
 TEST(Make, EveryOptionHasARow) {
   auto source = NamesOf(kSourceRows);
+  auto files = NamesOf(kFileSourceRows);
   auto sink = NamesOf(kSinkRows);
   auto job = NamesOf(kJobRows);
   for (const Option& option : Options()) {
@@ -100,6 +129,9 @@ TEST(Make, EveryOptionHasARow) {
     if ((option.places & kBigQuerySource) != 0) {
       EXPECT_EQ(source.erase(name), 1u) << name << " has no row in kSourceRows";
     }
+    if ((option.places & kFileSource) != 0) {
+      EXPECT_EQ(files.erase(name), 1u) << name << " has no row in kFileSourceRows";
+    }
     if ((option.places & kFileSink) != 0) {
       EXPECT_EQ(sink.erase(name), 1u) << name << " has no row in kSinkRows";
     }
@@ -107,7 +139,7 @@ TEST(Make, EveryOptionHasARow) {
       EXPECT_EQ(job.erase(name), 1u) << name << " has no row in kJobRows";
     }
   }
-  EXPECT_TRUE(source.empty() && sink.empty() && job.empty()) << "a row for an option that does not exist";
+  EXPECT_TRUE(source.empty() && files.empty() && sink.empty() && job.empty()) << "a row for an option that does not exist";
 }
 
 TEST(Make, EveryOptionArrivesAndIsNotThereByDefault) {
@@ -119,11 +151,17 @@ TEST(Make, EveryOptionArrivesAndIsNotThereByDefault) {
     EXPECT_EQ(made->table, "p.d.t");
     EXPECT_TRUE(row.arrived(*made));
   }
+  for (const FileSourceRow& row : kFileSourceRows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_FALSE(row.arrived(*MakeFileSourceOptions(kFiles, {})));
+    auto made = MakeFileSourceOptions(kFiles, {{row.name, row.text}});
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->paths, std::vector<std::string>{"/tmp/in/"});
+    EXPECT_TRUE(row.arrived(*made));
+  }
   for (const SinkRow& row : kSinkRows) {
     SCOPED_TRACE(row.name);
-    if (row.name != "format") {
-      EXPECT_FALSE(row.arrived(*MakeSinkOptions(kDirectory, {})));
-    }
+    EXPECT_FALSE(row.arrived(*MakeSinkOptions(kDirectory, {})));
     auto made = MakeSinkOptions(kDirectory, {{row.name, row.text}});
     ASSERT_TRUE(made.ok()) << made.status();
     EXPECT_EQ(made->path, "/tmp/out/");
@@ -181,8 +219,16 @@ TEST(Make, WrongValuesAreRefusedAlone) {
     EXPECT_EQ(GetErrorInfo(status)->resource, one.name) << status;
     EXPECT_THAT(status.message(), HasSubstr(one.name));
   }
-  for (const Case& one : {Case{"overwrite", "1"}, Case{"parquet_compression", "lzo"}, Case{"parquet_row_group_rows", "0"},
-                          Case{"parquet_row_group_bytes", "-1"}, Case{"max_file_bytes", "-5"}}) {
+  for (const Case& one : {Case{"from_format", "word"}, Case{"selected_fields", "a,,b"}, Case{"selected_fields", "a,A"},
+                          Case{"schema", "[{}]"}, Case{"csv_header", "maybe"}, Case{"strict", "1"}, Case{"rounding", "up"},
+                          Case{"epoch_unit", "hours"}, Case{"ignore_unknown_values", "no"}, Case{"csv_header", "false"},
+                          Case{"max_rows_per_batch", "0"}, Case{"max_bytes_per_batch", "0"}, Case{"split_bytes", "0"}}) {
+    SCOPED_TRACE(one.name + " = " + one.text);
+    EXPECT_FALSE(MakeSource(kFiles, {{one.name, one.text}}).ok());
+  }
+  for (const Case& one :
+       {Case{"format", "word"}, Case{"arrow_compression", "gzip"}, Case{"overwrite", "1"}, Case{"parquet_compression", "lzo"},
+        Case{"parquet_row_group_rows", "0"}, Case{"parquet_row_group_bytes", "-1"}, Case{"max_file_bytes", "-5"}}) {
     SCOPED_TRACE(one.name + " = " + one.text);
     EXPECT_FALSE(MakeSink(kDirectory, {{one.name, one.text}}).ok());
   }
@@ -199,17 +245,45 @@ TEST(Make, CombinationsAreRefused) {
   EXPECT_FALSE(MakeSink(file, {{"max_file_bytes", "1MiB"}}).ok());
 }
 
-TEST(Make, FormatsAreRefusedByName) {
-  for (std::string format : {"csv", "avro", "ndjson", "arrow"}) {
-    auto given = MakeSink(kDirectory, {{"format", format}}).status();
-    EXPECT_EQ(GetErrorInfo(given)->reason, "UNSUPPORTED");
-    EXPECT_THAT(given.message(), HasSubstr(format));
-    EXPECT_THAT(given.message(), HasSubstr("the format is parquet"));
-    auto named = MakeSink({AddressKind::kLocalPath, "x." + format, "x." + format}, {}).status();
-    EXPECT_EQ(GetErrorInfo(named)->reason, "UNSUPPORTED");
-    EXPECT_THAT(named.message(), HasSubstr(format));
+TEST(Make, StandardStreamsNeedAFormat) {
+  Address stream{AddressKind::kStandardStream, "-", "-"};
+  EXPECT_EQ(GetErrorInfo(MakeSource(stream, {}).status())->resource, "from_format");
+  EXPECT_EQ(GetErrorInfo(MakeSink(stream, {}).status())->resource, "format");
+  EXPECT_TRUE(MakeSource(stream, {{"from_format", "arrows"}}).ok());
+  EXPECT_TRUE(MakeSink(stream, {{"format", "arrows"}}).ok());
+}
+
+TEST(Make, OptionsOfOtherFormatsAreRefusedByName) {
+  struct Case {
+    std::string format;
+    std::string name;
+    std::string text;
+  };
+  for (const Case& one :
+       {Case{"csv", "parquet_compression", "zstd"}, Case{"ndjson", "csv_null_value", "NULL"}, Case{"avro", "csv_nested", "json"},
+        Case{"csv", "ndjson_compression", "gzip"}, Case{"parquet", "csv_compression", "gzip"}, Case{"arrows", "avro_compression", "zstd"},
+        Case{"parquet", "arrow_compression", "zstd"}, Case{"arrow", "parquet_row_group_rows", "5"}}) {
+    auto status = MakeSink(kDirectory, {{"format", one.format}, {one.name, one.text}}).status();
+    EXPECT_THAT(status.message(), HasSubstr(one.name + " does nothing here: the format is " + one.format));
   }
-  EXPECT_EQ(GetErrorInfo(MakeSink(kDirectory, {{"format", "word"}}).status())->reason, "INVALID_OPTION");
+  for (const Case& one : {Case{"parquet", "csv_null_values", "NA"}, Case{"avro", "schema", "[]"}}) {
+    auto status = MakeSource(kFiles, {{"from_format", one.format}, {one.name, one.text}}).status();
+    EXPECT_THAT(status.message(), HasSubstr(one.name + " does nothing here: the format is " + one.format));
+  }
+}
+
+TEST(Make, ASchemaIsAFileOrItsContent) {
+  std::string path = ::testing::TempDir() + "/schema.json";
+  std::ofstream(path) << R"([{"name": "a", "type": "INT64"}])";
+  OptionValues named{{"schema", path}};
+  ASSERT_TRUE(ReadNamedFiles(LocalFileSystem(), &named).ok());
+  EXPECT_EQ(named["schema"], R"([{"name": "a", "type": "INT64"}])");
+  OptionValues given{{"schema", R"( {"fields": []})"}};
+  ASSERT_TRUE(ReadNamedFiles(LocalFileSystem(), &given).ok());
+  EXPECT_EQ(given["schema"], R"( {"fields": []})");
+  OptionValues absent{{"schema", "absent.json"}};
+  EXPECT_THAT(ReadNamedFiles(LocalFileSystem(), &absent).message(), HasSubstr("'absent.json', which does not exist"));
+  EXPECT_EQ(ToMap({kFiles, kDirectory, named})["schema"], named["schema"]) << "a resumed job reads what the first run read";
 }
 
 TEST(Make, OptionsThatActOnNothingAreRefused) {
@@ -220,6 +294,9 @@ TEST(Make, OptionsThatActOnNothingAreRefused) {
   EXPECT_THAT(format.message(), HasSubstr("--format does nothing here: it applies to a file destination"));
   auto restriction = CheckOptions(kSchema, Address{AddressKind::kLocalPath, "a.csv", "a.csv"}, std::nullopt, {{"row_restriction", "x"}});
   EXPECT_THAT(restriction.message(), HasSubstr("it applies to a BigQuery source"));
+  auto header = CheckOptions(kCopy, kTable, kDirectory, {{"csv_header", "false"}});
+  EXPECT_THAT(header.message(), HasSubstr("--csv-header does nothing here: it applies to a file source, and there is none"));
+  EXPECT_TRUE(CheckOptions(kCopy, kFiles, kDirectory, {{"selected_fields", "a"}, {"from_format", "csv"}}).ok());
   auto unknown = CheckOptions(kCopy, kTable, kDirectory, {{"reeders", "2"}});
   EXPECT_THAT(unknown.message(), HasSubstr("did you mean --readers?"));
 }
@@ -248,6 +325,19 @@ TEST(Make, ConfigurationSurvivesAndHasAbsolutePaths) {
   EXPECT_EQ(back->source, kTable);
   EXPECT_EQ(back->values.at("row_restriction"), "x > 1");
   EXPECT_EQ(ToMap(*back), map);
+}
+
+TEST(Make, SourcesOfFilesSurvive) {
+  Configuration given{{AddressKind::kLocalPath, "a.csv", "a.csv", {"b.csv", "/c/d.csv"}}, kDirectory, {{"from_format", "csv"}}};
+  auto map = ToMap(given);
+  EXPECT_THAT(map["source"], ::testing::MatchesRegex("/.*/a.csv"));
+  auto back = FromMap(map);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->source.further.size(), 2u);
+  EXPECT_EQ(back->source.further[1], "/c/d.csv");
+  EXPECT_EQ(ToMap(*back), map);
+  EXPECT_EQ(StableJobName(given.source, kDirectory, {}), StableJobName(back->source, kDirectory, {}));
+  EXPECT_NE(StableJobName(given.source, kDirectory, {}), StableJobName({AddressKind::kLocalPath, "a.csv", "a.csv"}, kDirectory, {}));
 }
 
 TEST(Make, EverySetOptionOfAJobIsPersisted) {

@@ -17,10 +17,11 @@ constexpr unsigned kReads = kCopy | kPlan | kSchema;  // whoever opens a source
 constexpr unsigned kReadsAgain = kReads | kResume;
 constexpr unsigned kRuns = kCopy | kResume;
 constexpr unsigned kAll = kRuns | kPlan | kSchema;
+constexpr unsigned kAnySource = kBigQuerySource | kFileSource;
 
 constexpr Option kOptions[] = {
     // What is read.
-    {"selected_fields", kList, "all", "columns to read, also nested (a.b), in this order", kBigQuerySource, kReads, "state,name,number",
+    {"selected_fields", kList, "all", "columns to read, also nested (a.b), in this order", kAnySource, kReads, "state,name,number",
      "Reading", true},
     {"row_restriction", kText, "none", "only rows for which this SQL condition is true", kBigQuerySource, kReads, "year > 1990", "Reading",
      true},
@@ -36,10 +37,24 @@ constexpr Option kOptions[] = {
     {"compression", kText, "none", "of Arrow's buffers on the wire: none, lz4 or zstd", kBigQuerySource, kReads, "zstd", "Reading", true},
     {"response_compression", kText, "none", "of whole answers, in either format: none or lz4", kBigQuerySource, kReads, "lz4", "Reading"},
     {"timestamp_precision", kText, "picos", "of TIMESTAMP(12): micros, nanos or picos (text)", kBigQuerySource, kReads, "nanos", "Reading"},
-    {"max_rows_per_batch", kInteger, "65536", "rows after which a batch ends", kBigQuerySource, kReads, "10000", "Reading"},
-    {"max_bytes_per_batch", kBytes, "8MiB", "bytes after which a batch ends: of Arrow buffers or Avro rows", kBigQuerySource, kReads,
-     "4MiB", "Reading"},
+    {"max_rows_per_batch", kInteger, "65536", "rows after which a batch ends", kAnySource, kReads, "10000", "Reading"},
+    {"max_bytes_per_batch", kBytes, "8MiB", "bytes of a batch, of Arrow buffers or Avro rows", kAnySource, kReads, "4MiB", "Reading"},
     {"retry_max_attempts", kInteger, "25", "attempts in a row without progress before it fails", kBigQuerySource, kReads, "5", "Reading"},
+    // Which rows files have.
+    {"from_format", kText, "by the name", "parquet, arrow, arrows, csv, ndjson or avro", kFileSource, kReads, "csv", "Reading files", true},
+    {"schema", kText, "from the file", "of CSV and NDJSON: bq's JSON, in a file or here", kFileSource, kReads, "orders.schema.json",
+     "Reading files", true},
+    {"csv_header", kBool, "true", "the first line names the columns; false needs schema", kFileSource, kReads, "false", "Reading files"},
+    {"csv_null_values", kList, "empty", "CSV fields that are null; ',NA' keeps the empty one", kServe | kFileSource, kServeVerb | kReads,
+     ",NA", "Reading files", true},
+    {"strict", kFlag, "false", "CSV and NDJSON: only what docs/types.md says is taken always", kFileSource, kReads, "true",
+     "Reading files"},
+    {"rounding", kText, "error", "of NUMERIC digits: half_even or half_away_from_zero", kFileSource, kReads, "half_even", "Reading files"},
+    {"epoch_unit", kText, "none", "of an integer for a TIMESTAMP: seconds, millis or micros", kFileSource, kReads, "millis",
+     "Reading files"},
+    {"ignore_unknown_values", kFlag, "false", "NDJSON: pass over keys that no column has", kFileSource, kReads, "true", "Reading files"},
+    {"split_bytes", kBytes, "64MiB", "bytes of a file that are read by one reader at a time", kFileSource, kReads, "16MiB",
+     "Reading files"},
     // How the service is reached.
     {"billing_project", kText, "the table's", "project that pays for the read", kBigQuerySource, kReads, "my-project", "Connection", true},
     {"quota_project", kText, "none", "project whose request quota is used", kBigQuerySource, kReadsAgain, "my-quota-project", "Connection"},
@@ -55,11 +70,17 @@ constexpr Option kOptions[] = {
     {"total_limit", kDuration, "0 (none)", "time of one stream with all its attempts", kBigQuerySource, kReadsAgain, "1h", "Connection"},
     // What is written.
     {"overwrite", kFlag, "false", "replace the destination once the new result is complete", kFileSink, kCopy, "true", "Writing", true},
-    {"format", kText, "by the name", "of the files: parquet", kFileSink, kCopy | kPlan, "parquet", "Writing"},
+    {"format", kText, "name, or parquet", "parquet, arrow, arrows, csv, ndjson or avro", kFileSink, kCopy | kPlan, "csv", "Writing", true},
     {"parquet_compression", kText, "zstd", "inside the files: zstd, snappy, gzip, lz4 or none", kFileSink, kCopy, "snappy", "Writing",
      true},
     {"parquet_row_group_rows", kInteger, "1000000", "rows after which a row group ends", kFileSink, kCopy, "100000", "Writing"},
     {"parquet_row_group_bytes", kBytes, "64MiB", "encoded bytes after which a row group ends", kFileSink, kCopy, "16MiB", "Writing"},
+    {"arrow_compression", kText, "none", "inside arrow and arrows files: none, lz4 or zstd", kFileSink, kCopy, "zstd", "Writing"},
+    {"avro_compression", kText, "deflate", "inside avro files: deflate, snappy, zstd or none", kFileSink, kCopy, "zstd", "Writing"},
+    {"csv_compression", kText, "by the name, else none", "of whole files: none, gzip or zstd", kFileSink, kCopy, "gzip", "Writing"},
+    {"csv_null_value", kText, "nothing", "what is written, unquoted, for null", kFileSink, kCopy, "NULL", "Writing"},
+    {"csv_nested", kText, "refused", "json: ARRAY and STRUCT columns as JSON text", kFileSink, kCopy | kPlan, "json", "Writing"},
+    {"ndjson_compression", kText, "by the name, else none", "of whole files: none, gzip or zstd", kFileSink, kCopy, "gzip", "Writing"},
     {"max_file_bytes", kBytes, "0 (no limit)", "start a new file after so many bytes (directory)", kFileSink, kCopy, "1GiB", "Writing"},
     // How the job runs.
     {"job_name", kText, "from the arguments", "name in logs, reports and the service", kJob, kCopy, "nightly-names", "Running"},
@@ -78,8 +99,6 @@ constexpr Option kOptions[] = {
      "demo.nyc.flights=flights.parquet", "Serving", true},
     {"load_schema", kEach, "none", "TABLE=FILE.json, the schema of a loaded CSV or NDJSON file", kServe, kServeVerb,
      "demo.nyc.flights=schema.json", "Serving", true},
-    {"csv_null_values", kList, "empty", "CSV fields that are null; ',NA' keeps the empty field one", kServe, kServeVerb, ",NA", "Serving",
-     true},
     {"view", kEach, "none", "project.dataset.name that answers as a view does: it cannot be read", kServe, kServeVerb, "demo.nyc.busy",
      "Serving", true},
     {"bind_address", kText, "127.0.0.1", "numeric address; beyond loopback others can read the tables", kServe, kServeVerb, "0.0.0.0",
@@ -109,7 +128,7 @@ struct Named {
   std::string_view name;
 };
 constexpr Named kPlaces[] = {
-    {kBigQuerySource, "a BigQuery source"}, {kFileSink, "a file destination"},   {kJob, "a job"},
+    {kBigQuerySource, "a BigQuery source"}, {kFileSource, "a file source"},      {kFileSink, "a file destination"}, {kJob, "a job"},
     {kServe, "the local service"},          {kSchemaOutput, "a printed schema"}, {kOutput, "the program's output"}};
 constexpr Named kVerbs[] = {{kCopy, "copy"}, {kResume, "resume"}, {kPlan, "plan"}, {kSchema, "schema"}, {kServeVerb, "serve"}};
 
@@ -174,6 +193,8 @@ std::string_view ValueName(OptionKind kind) {
       return "TIME";
     case kFlag:
       return "";
+    case kBool:
+      return "BOOL";
     case kList:
       return "A,B,..";
     case kTime:

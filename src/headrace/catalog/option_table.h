@@ -24,6 +24,7 @@ enum class OptionKind {
   kList,  // a,b,c; on the command line also given several times
   kTime,  // RFC 3339
   kEach,  // one value each time it is given; joined by line feeds here
+  kBool,  // true or false, always given: its default is true
 };
 
 /// What an option acts on. An option given where none of its places is in use is an error, never ignored.
@@ -34,6 +35,7 @@ enum OptionPlace : unsigned {
   kServe = 8,
   kSchemaOutput = 16,
   kOutput = 32,
+  kFileSource = 64,
 };
 
 enum OptionVerb : unsigned { kCopy = 1, kResume = 2, kPlan = 4, kSchema = 8, kServeVerb = 16 };

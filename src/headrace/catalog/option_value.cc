@@ -112,6 +112,7 @@ arrow::Status CheckValue(const Option& option, std::string_view text) {
     case OptionKind::kNumber:
       return ParseNumber(option.name, text).status();
     case OptionKind::kFlag:
+    case OptionKind::kBool:
       return ParseFlag(option.name, text).status();
     case OptionKind::kTime:
       return bigquery::ParseSnapshotTime(text).status();

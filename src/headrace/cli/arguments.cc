@@ -19,13 +19,17 @@ struct VerbRow {
   unsigned bit;
   std::vector<std::string_view> positionals;
   size_t required;
+  bool any_number = false;  // of the first positional, as of files that a shell made of a pattern
 };
 
 const std::vector<VerbRow>& Verbs() {
   static const std::vector<VerbRow> verbs = {
-      {Verb::kCopy, "copy", catalog::kCopy, {"SRC", "DST"}, 2}, {Verb::kResume, "resume", catalog::kResume, {"DIR"}, 1},
-      {Verb::kPlan, "plan", catalog::kPlan, {"SRC", "DST"}, 1}, {Verb::kSchema, "schema", catalog::kSchema, {"SRC"}, 1},
-      {Verb::kServe, "serve", catalog::kServeVerb, {}, 0},      {Verb::kVersion, "version", 0, {}, 0},
+      {Verb::kCopy, "copy", catalog::kCopy, {"SRC", "DST"}, 2, true},
+      {Verb::kResume, "resume", catalog::kResume, {"DIR"}, 1},
+      {Verb::kPlan, "plan", catalog::kPlan, {"SRC", "DST"}, 1},
+      {Verb::kSchema, "schema", catalog::kSchema, {"SRC"}, 1},
+      {Verb::kServe, "serve", catalog::kServeVerb, {}, 0},
+      {Verb::kVersion, "version", 0, {}, 0},
   };
   return verbs;
 }
@@ -97,8 +101,8 @@ arrow::Status CheckPositionals(const std::vector<std::string>& positionals, cons
                                        row.positionals.begin() + static_cast<std::ptrdiff_t>(row.required), " and "),
                              row.name));
   }
-  if (positionals.size() > row.positionals.size()) {
-    return Usage(fmt::format("'headrace {}' has no place for '{}' (a value with spaces needs quotes)", row.name,
+  if (positionals.size() > row.positionals.size() && !row.any_number) {
+    return Usage(fmt::format("'headrace {}' has no place for '{}' (a value with spaces and a pattern need quotes)", row.name,
                              positionals[row.positionals.size()]));
   }
   return arrow::Status::OK();
@@ -162,6 +166,11 @@ std::string_view VerbName(Verb verb) { return RowOf(verb).name; }
 unsigned VerbBit(Verb verb) { return RowOf(verb).bit; }
 
 bool AsksForJson(const std::vector<std::string>& arguments) { return std::ranges::find(arguments, "--json") != arguments.end(); }
+
+bool WritesDataToOutput(const std::vector<std::string>& arguments) {
+  // After the verb and something that may be the source.
+  return arguments.size() > 2 && arguments.front() == "copy" && std::find(arguments.begin() + 2, arguments.end(), "-") != arguments.end();
+}
 
 arrow::Result<Arguments> ParseArguments(std::vector<std::string> arguments) {
   if (arguments.empty()) return Usage("a verb is missing: 'headrace --help' lists them");

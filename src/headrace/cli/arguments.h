@@ -30,5 +30,7 @@ unsigned VerbBit(Verb verb);
 arrow::Result<Arguments> ParseArguments(std::vector<std::string> arguments);
 /// Whether --json is among the arguments, for errors found before they could be parsed.
 bool AsksForJson(const std::vector<std::string>& arguments);
+/// Whether standard output will hold data, so that nothing else may be printed there; also for errors found before parsing.
+bool WritesDataToOutput(const std::vector<std::string>& arguments);
 
 }  // namespace headrace::cli

@@ -42,6 +42,21 @@ TEST(Arguments, ValuesStayWhole) {
   EXPECT_THAT(ParseArguments({"copy", "bq:p.d.t", "-"})->positionals, ElementsAre("bq:p.d.t", "-"));
 }
 
+TEST(Arguments, FilesOfAShellsPatternAreOneSource) {
+  EXPECT_THAT(ParseArguments({"copy", "a.csv", "b.csv", "c.csv", "out/", "--overwrite"})->positionals,
+              ElementsAre("a.csv", "b.csv", "c.csv", "out/"));
+  EXPECT_EQ(OptionsOf({"copy", "a.csv", "b/", "--csv-header", "false"})["csv_header"], "false");
+  EXPECT_THAT(ParseArguments({"copy", "a.csv", "b/", "--csv-header", "no"}).status().message(), HasSubstr("csv_header is 'no'"));
+}
+
+TEST(Arguments, DataOnStandardOutputAreSeenBeforeParsing) {
+  EXPECT_TRUE(WritesDataToOutput({"copy", "bq:p.d.t", "-", "--nonsense"}));
+  EXPECT_TRUE(WritesDataToOutput({"copy", "-", "-"}));
+  EXPECT_FALSE(WritesDataToOutput({"copy", "-", "out/"}));
+  EXPECT_FALSE(WritesDataToOutput({"schema", "x", "-"}));
+  EXPECT_FALSE(WritesDataToOutput({}));
+}
+
 TEST(Arguments, WhatIsRefused) {
   struct Case {
     std::vector<std::string> arguments;

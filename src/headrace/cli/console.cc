@@ -78,7 +78,10 @@ struct Console::Spdlog {
 };
 
 Console::Console(ConsoleOptions options)
-    : options_(options), terminal_(!options.json && IsRewritableTerminal(options.err)), log_(std::make_unique<Spdlog>(this)) {}
+    : options_(options),
+      terminal_(!options.json && IsRewritableTerminal(options.err)),
+      wants_progress_(!options.quiet && !(options.data_on_output && isatty(fileno(options.out)) == 1)),
+      log_(std::make_unique<Spdlog>(this)) {}
 
 Console::~Console() { EndProgress(); }
 
@@ -91,6 +94,7 @@ int Console::width() const {
 void Console::Result(std::string_view text) {
   std::lock_guard<std::mutex> guard(mutex_);
   ClearLocked();
+  if (options_.data_on_output) return PrintError(fmt::format("{}\n", text));
   bool written = std::fwrite(text.data(), 1, text.size(), options_.out) == text.size() && std::fputc('\n', options_.out) != EOF;
   if (!written || std::fflush(options_.out) != 0) output_failed_ = true;
 }

@@ -18,6 +18,8 @@ namespace headrace::cli {
 struct ConsoleOptions {
   bool json = false;   // standard error carries JSON lines too
   bool quiet = false;  // no progress, no information, only warnings and errors
+  /// Standard output holds data: results go to standard error, where it is no failure that nobody reads them.
+  bool data_on_output = false;
   std::FILE* out = stdout;
   std::FILE* err = stderr;
 };
@@ -31,12 +33,14 @@ class Console final : public Logger {
 
   bool json() const { return options_.json; }
   bool quiet() const { return options_.quiet; }
+  /// Somebody may want to see how it goes on. Not in the middle of data on the same terminal.
+  bool wants_progress() const { return wants_progress_; }
   /// Standard error is a terminal and takes lines that are rewritten.
   bool terminal() const { return terminal_; }
   /// Columns of that terminal.
   int width() const;
 
-  /// One line of result on standard output, flushed.
+  /// One line of result on standard output (on standard error when there are data on standard output), flushed.
   void Result(std::string_view text);
   /// Information about this run for a person, on standard error; nothing when quiet.
   void Say(std::string_view text) { Log(LogLevel::kInfo, text); }
@@ -61,6 +65,7 @@ class Console final : public Logger {
 
   const ConsoleOptions options_;
   const bool terminal_;
+  const bool wants_progress_;
   std::mutex mutex_;
   bool line_open_ = false;  // the cursor stands behind a progress line
   std::atomic<bool> output_failed_{false};

@@ -18,8 +18,9 @@ struct VerbText {
 };
 
 constexpr VerbText kTexts[] = {
-    {Verb::kCopy, "headrace copy SRC DST [options]", "copy a BigQuery table into Parquet files",
-     "SRC is bq:project.dataset.table; DST is a directory (./names/) or a single file (./names.parquet).\n"
+    {Verb::kCopy, "headrace copy SRC DST [options]", "copy a BigQuery table or files into files",
+     "SRC is bq:project.dataset.table, files, a directory or - ; DST is a directory, a file or - .\n"
+     "Formats: parquet, arrow, arrows, csv, ndjson, avro; by the name, or --from-format and --format.\n"
      "Each row once. Files appear complete or not at all; a directory is a result once it has a manifest.\n"
      "With --checkpoint it survives kill -9. Cost: the bytes of the columns read, billed by the service.",
      "headrace copy bq:bigquery-public-data.usa_names.usa_1910_current ./names/ \\\n"
@@ -29,12 +30,14 @@ constexpr VerbText kTexts[] = {
      "below may differ. Rows before the checkpoint are not read again. A finished job is left as it is.\n"
      "Cost: the bytes read from here on; the read session is the old one, as long as it has not expired.",
      "headrace resume ./names.job --readers 8"},
-    {Verb::kPlan, "headrace plan SRC [DST] [options]", "show what a copy would do, reading nothing",
-     "Opens a read session, which is free, and prints schema, streams, estimates and what is sent.",
+    {Verb::kPlan, "headrace plan SRC [DST] [options]", "show what a copy would do, writing nothing",
+     "Prints schema, streams, estimates and what is sent. Opens a read session, which is free; looks at\n"
+     "every file of a source of files.",
      "headrace plan bq:bigquery-public-data.usa_names.usa_1910_current --selected-fields state,name \\\n"
      "      --billing-project my-project"},
-    {Verb::kSchema, "headrace schema SRC [options]", "print the columns of a table or file",
-     "SRC is bq:project.dataset.table (opens a read session, which is free) or a Parquet or CSV file.",
+    {Verb::kSchema, "headrace schema SRC [options]", "print the columns of a table or of files",
+     "SRC is bq:project.dataset.table (opens a read session, which is free), files, a directory or - .\n"
+     "--json prints what bq load and the option --schema take.",
      "headrace schema bq:bigquery-public-data.usa_names.usa_1910_current \\\n"
      "      --billing-project my-project --json"},
     {Verb::kServe, "headrace serve [options]", "serve files as BigQuery tables on this machine",
@@ -77,7 +80,8 @@ std::string OptionLines(unsigned verb, bool all, bool* hidden_some) {
 }  // namespace
 
 std::string ProgramHelp() {
-  std::string text = fmt::format("headrace {}: moves data out of BigQuery\n\nusage: headrace VERB ...\n", Version());
+  std::string text =
+      fmt::format("headrace {}: moves data out of BigQuery, and between file formats\n\nusage: headrace VERB ...\n", Version());
   for (const VerbText& verb : kTexts) text += fmt::format("  {:<8}  {}\n", VerbName(verb.verb), verb.summary);
   text += fmt::format("\n'headrace VERB --help' explains one of them, '--help-all' lists all its options.\n\nexample:\n  {}\n",
                       TextOf(Verb::kCopy).example);

@@ -19,14 +19,21 @@ std::string GivenEndpoint(const catalog::OptionValues& values) {
 }
 
 /// The command that goes on from `directory`, with what the checkpoint does not hold: an endpoint that came from the environment.
-std::string ResumeCommand(const std::string& directory, const catalog::OptionValues& values) {
+std::string ResumeCommand(const std::string& directory, const catalog::Address& source, const catalog::OptionValues& values) {
   if (directory.empty()) return "";
   std::string command = fmt::format("headrace resume {}", ShellQuoted(directory));
+  if (source.kind != catalog::AddressKind::kBigQuery) return command;
   auto endpoint = rpc::ResolveStorageEndpoint(GivenEndpoint(values));
   if (GivenEndpoint(values).empty() && endpoint.ok() && !endpoint->given_by.empty()) {
     command += fmt::format(" --bigquery-storage-endpoint {}{}", endpoint->plaintext ? "http://" : "https://", endpoint->target());
   }
   return command;
+}
+
+/// `headrace copy SRC - | head`: the reader has enough. That is no fault to explain, but not all rows were written.
+bool IsClosedOutput(const arrow::Status& status) {
+  const ErrorInfo* info = GetErrorInfo(status);
+  return info != nullptr && info->reason == "OUTPUT_CLOSED";
 }
 
 int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) {
@@ -51,18 +58,32 @@ JobEnvironment ProgramEnvironment(Console& console) {
   return environment;
 }
 
+arrow::Result<Request> ReadRequest(const Arguments& arguments, size_t destinations) {
+  Request request{.values = arguments.options};
+  auto end = arguments.positionals.end() - static_cast<std::ptrdiff_t>(destinations);
+  ARROW_ASSIGN_OR_RAISE(request.source, catalog::ParseSources({arguments.positionals.begin(), end}));
+  if (destinations > 0) {
+    ARROW_ASSIGN_OR_RAISE(request.destination, catalog::ParseAddress(*end, catalog::AddressRole::kDestination));
+  }
+  auto verb = static_cast<catalog::OptionVerb>(VerbBit(*arguments.verb));
+  ARROW_RETURN_NOT_OK(catalog::CheckOptions(verb, request.source, request.destination, request.values));
+  ARROW_RETURN_NOT_OK(catalog::ReadNamedFiles(LocalFileSystem(), &request.values));
+  return request;
+}
+
 arrow::Result<JobParts> MakeParts(const catalog::Address& source, const catalog::Address& destination,
                                   const catalog::OptionValues& values) {
   JobParts parts;
   ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(source, values));
   ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(destination, values));
   ARROW_ASSIGN_OR_RAISE(parts.options, catalog::MakeJobOptions(source, destination, values));
-  parts.resume_command = ResumeCommand(parts.options.checkpoint, values);
+  parts.resume_command = ResumeCommand(parts.options.checkpoint, source, values);
   if (auto point = values.find("fail_point"); point != values.end()) ARROW_RETURN_NOT_OK(ArmFailPoint(point->second));
   return parts;
 }
 
-arrow::Status AnnounceEndpoint(Console& console, const catalog::OptionValues& values) {
+arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source, const catalog::OptionValues& values) {
+  if (source.kind != catalog::AddressKind::kBigQuery) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(rpc::Endpoint endpoint, rpc::ResolveStorageEndpoint(GivenEndpoint(values)));
   if (endpoint.given_by.empty()) return arrow::Status::OK();
   console.Say(fmt::format("using {}{} ({}{})", endpoint.plaintext ? "http://" : "https://", endpoint.target(), endpoint.given_by,
@@ -87,6 +108,10 @@ int RunJob(Session session, Job& job, const JobParts& parts) {
     return job.Run();
   }();
   session.signals.SetHandler(nullptr);
+  if (!result.ok() && !console.json() && IsClosedOutput(result.status())) {
+    console.Say("standard output was closed by its reader: the copy ends here");
+    return kExitFailed;
+  }
   if (!result.ok()) return Fail(console, result.status(), parts.resume_command);
   return ReportEnd(console, *result, parts);
 }

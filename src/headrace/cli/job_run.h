@@ -12,6 +12,16 @@
 
 namespace headrace::cli {
 
+/// What a verb was asked to read and write, checked as far as that goes without looking at either.
+struct Request {
+  catalog::Address source{};
+  std::optional<catalog::Address> destination{};
+  catalog::OptionValues values{};  // `schema` is the content of the file that was named
+};
+
+/// The last of `destinations` positionals is the destination, those before it are the source.
+arrow::Result<Request> ReadRequest(const Arguments& arguments, size_t destinations);
+
 struct JobParts {
   std::shared_ptr<const Source> source;
   std::shared_ptr<const Sink> sink;
@@ -21,8 +31,8 @@ struct JobParts {
 
 /// Makes source, sink and job options. Whatever it refuses is a matter of usage.
 arrow::Result<JobParts> MakeParts(const catalog::Address& source, const catalog::Address& destination, const catalog::OptionValues& values);
-/// Says which server is used when it is not the service itself; refuses an endpoint that cannot be understood.
-arrow::Status AnnounceEndpoint(Console& console, const catalog::OptionValues& values);
+/// Says which server BigQuery is read from when it is not the service itself; refuses an endpoint that cannot be understood.
+arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source, const catalog::OptionValues& values);
 /// Runs the job to its end and reports; answers the exit code.
 int RunJob(Session session, Job& job, const JobParts& parts);
 /// The environment of jobs started by the program.

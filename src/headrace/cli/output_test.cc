@@ -140,6 +140,22 @@ TEST(Console, JsonErrorsAreOneDocumentOnStandardOutput) {
   EXPECT_EQ(nlohmann::json::parse(err.text())["log"]["message"], "hello");
 }
 
+TEST(Console, WithDataOnStandardOutputEverythingElseGoesToStandardError) {
+  Printed out;
+  Printed err;
+  Console console({.json = true, .data_on_output = true, .out = out.file(), .err = err.file()});
+  console.Result("report");
+  console.Error(SomeError());
+  EXPECT_EQ(out.text(), "");
+  EXPECT_THAT(err.text(), ::testing::StartsWith("report\n{\"error\""));
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  Console deaf({.data_on_output = true, .out = out.file(), .err = full});
+  deaf.Result("lost");
+  EXPECT_TRUE(deaf.result_written()) << "the data are the result";
+  std::fclose(full);
+}
+
 TEST(Console, AFailedResultIsNoticed) {
   std::FILE* full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);
@@ -182,10 +198,12 @@ TEST(ServeOptions, EveryOptionArrives) {
       {"message_bytes", "2K", [](auto& o) { return o.message_bytes == 2048; }},
       {"message_rows", "3", [](auto& o) { return o.message_rows == 3; }},
       {"empty_table_streams", "1", [](auto& o) { return o.empty_table_streams == 1; }},
+      {"streams_as_asked", "true", [](auto& o) { return o.streams_as_asked; }},
       {"seed", "9", [](auto& o) { return o.seed == 9u; }},
       {"faults", "f.json", [](auto& o) { return o.fault_script == "f.json"; }},
   };
-  std::set<std::string> seen{"ready_file"};  // the program's own: tests/cli reads it
+  // The program's own, which tests/cli reads; and what belongs to a table of --load, tested below.
+  std::set<std::string> seen{"ready_file", "load_schema"};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
     seen.insert(row.name);
@@ -199,6 +217,15 @@ TEST(ServeOptions, EveryOptionArrives) {
       EXPECT_EQ(seen.count(std::string(option.name)), 1u) << option.name << " has no row";
     }
   }
+}
+
+TEST(ServeOptions, ASchemaBelongsToALoadedTable) {
+  auto made = MakeServiceOptions({{"load", "p.d.t=a.csv\np.d.u=b.csv"}, {"load_schema", "p.d.u=s=1.json"}});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->load[0].schema, "");
+  EXPECT_EQ(made->load[1].schema, "s=1.json");
+  EXPECT_FALSE(MakeServiceOptions({{"load", "p.d.t=a.csv"}, {"load_schema", "p.d.u=s.json"}}).ok());
+  EXPECT_FALSE(MakeServiceOptions({{"load_schema", "s.json"}}).ok());
 }
 
 TEST(ServeOptions, WrongValuesAreRefused) {

@@ -24,22 +24,17 @@ constexpr std::string_view kBilling =
     "sent";
 
 struct Parts {
-  catalog::Address source_address;
-  std::optional<catalog::Address> destination_address;
+  Request request;
   std::shared_ptr<const Source> source;
   std::shared_ptr<const Sink> sink;  // null without a destination
 };
 
 arrow::Result<Parts> Prepare(const Arguments& arguments) {
   Parts parts;
-  ARROW_ASSIGN_OR_RAISE(parts.source_address, catalog::ParseAddress(arguments.positionals[0], catalog::AddressRole::kSource));
-  if (arguments.positionals.size() > 1) {
-    ARROW_ASSIGN_OR_RAISE(parts.destination_address, catalog::ParseAddress(arguments.positionals[1], catalog::AddressRole::kDestination));
-  }
-  ARROW_RETURN_NOT_OK(catalog::CheckOptions(catalog::kPlan, parts.source_address, parts.destination_address, arguments.options));
-  ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(parts.source_address, arguments.options));
-  if (parts.destination_address) {
-    ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(*parts.destination_address, arguments.options));
+  ARROW_ASSIGN_OR_RAISE(parts.request, ReadRequest(arguments, arguments.positionals.size() - 1));
+  ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(parts.request.source, parts.request.values));
+  if (parts.request.destination) {
+    ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(*parts.request.destination, parts.request.values));
     ARROW_RETURN_NOT_OK(parts.sink->Check(SinkContext{}));
   }
   return parts;
@@ -54,28 +49,36 @@ std::vector<std::pair<std::string, std::string>> Sent(const catalog::OptionValue
   return sent;
 }
 
+bool ReadsBigQuery(const Parts& parts) { return parts.request.source.kind == catalog::AddressKind::kBigQuery; }
+
+std::string DestinationText(const Parts& parts) {
+  const auto& destination = parts.request.destination;
+  return destination ? catalog::Absolute(*destination, catalog::AddressRole::kDestination).text : "not given";
+}
+
 std::string PlanText(const Parts& parts, const PlannedSource& planned, const std::string& schema, const catalog::OptionValues& values) {
   std::vector<std::pair<std::string, std::string>> rows = {
-      {"source", parts.source_address.text},
-      {"destination", parts.destination_address ? catalog::Absolute(*parts.destination_address).text : "not given"},
+      {"source", parts.request.source.text},
+      {"destination", DestinationText(parts)},
       {"columns", fmt::format("{}", planned.schema->num_fields())},
-      {"streams", WithCommas(planned.streams)},
+      {ReadsBigQuery(parts) ? "streams" : "splits", WithCommas(planned.streams)},
       {"estimated rows", planned.estimated_rows < 0 ? "unknown" : WithCommas(planned.estimated_rows)},
       {"estimated bytes", planned.estimated_bytes < 0 ? "unknown" : HumanBytes(planned.estimated_bytes)},
-      {"cost", std::string(kBilling)},
   };
+  if (ReadsBigQuery(parts)) rows.emplace_back("cost", std::string(kBilling));
   for (const auto& [name, value] : planned.facts) rows.emplace_back(name, value);
   for (auto& [name, value] : Sent(values)) rows.emplace_back(catalog::CommandLineName(name), value);
-  return fmt::format("{}\n\n{}\n\nA read session was opened, which is free; no row was read.", Aligned(rows), schema);
+  std::string_view done = ReadsBigQuery(parts) ? "A read session was opened, which is free; no row was read." : "Nothing was written.";
+  return fmt::format("{}\n\n{}\n\n{}", Aligned(rows), schema, done);
 }
 
 std::string PlanJson(const Parts& parts, const PlannedSource& planned, const TableSchema& schema, const catalog::OptionValues& values) {
-  Json json = {{"source", parts.source_address.text}};
-  if (parts.destination_address) json["destination"] = catalog::Absolute(*parts.destination_address).text;
-  json["streams"] = planned.streams;
+  Json json = {{"source", parts.request.source.text}};
+  if (parts.request.destination) json["destination"] = DestinationText(parts);
+  json[ReadsBigQuery(parts) ? "streams" : "splits"] = planned.streams;
   json["estimated_rows"] = planned.estimated_rows < 0 ? Json() : Json(planned.estimated_rows);
   json["estimated_bytes"] = planned.estimated_bytes < 0 ? Json() : Json(static_cast<int64_t>(planned.estimated_bytes));
-  json["cost"] = kBilling;
+  if (ReadsBigQuery(parts)) json["cost"] = kBilling;
   json["options"] = Json::object();
   for (auto& [name, value] : Sent(values)) json["options"][name] = value;
   json["facts"] = planned.facts;
@@ -91,7 +94,9 @@ int Plan(Session session) {
   const catalog::OptionValues& values = session.arguments.options;
   auto parts = Prepare(session.arguments);
   if (!parts.ok()) return Refuse(session.console, parts.status());
-  if (auto status = AnnounceEndpoint(session.console, values); !status.ok()) return Refuse(session.console, status);
+  if (auto status = AnnounceEndpoint(session.console, parts->request.source, values); !status.ok()) {
+    return Refuse(session.console, status);
+  }
   auto planned = PlanSource(session, *parts->source);
   if (!planned.ok()) return Fail(session.console, planned.status());
   auto table = FromArrowSchema(*planned->schema);

@@ -42,13 +42,16 @@ int Fail(Console& console, const arrow::Status& status, std::string_view resume_
 }
 
 int RunProgram(std::vector<std::string> given, SignalWatcher& signals) {
-  bool json = AsksForJson(given);
+  ConsoleOptions early{.json = AsksForJson(given), .data_on_output = WritesDataToOutput(given)};
   auto arguments = ParseArguments(std::move(given));
   if (!arguments.ok()) {
-    Console console({.json = json});
+    Console console(early);
     return Refuse(console, arguments.status());
   }
-  Console console({.json = arguments->options.contains("json"), .quiet = arguments->options.contains("quiet")});
+  Console console(
+      {.json = arguments->options.contains("json"),
+       .quiet = arguments->options.contains("quiet"),
+       .data_on_output = arguments->verb == Verb::kCopy && !arguments->positionals.empty() && arguments->positionals.back() == "-"});
   if (!arguments->verb || arguments->help || arguments->help_all) {
     std::string text = arguments->verb ? VerbHelp(*arguments->verb, arguments->help_all) : ProgramHelp();
     text.pop_back();  // Result ends the line

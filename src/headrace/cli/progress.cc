@@ -83,7 +83,7 @@ std::string ProgressText::Json() const {
 }
 
 ProgressReporter::ProgressReporter(Console* console, std::function<Progress()> look) : console_(console), look_(std::move(look)) {
-  if (!console_->quiet()) thread_ = std::jthread([this](const std::stop_token& stop) { Report(stop); });
+  if (console_->wants_progress()) thread_ = std::jthread([this](const std::stop_token& stop) { Report(stop); });
 }
 
 ProgressReporter::~ProgressReporter() {

@@ -33,7 +33,9 @@ int Resume(Session session) {
   (*values)["job_name"] = persisted->job_name;
   auto parts = MakeParts(configuration->source, configuration->destination, *values);
   if (!parts.ok()) return Refuse(session.console, parts.status());
-  if (auto status = AnnounceEndpoint(session.console, *values); !status.ok()) return Refuse(session.console, status);
+  if (auto status = AnnounceEndpoint(session.console, configuration->source, *values); !status.ok()) {
+    return Refuse(session.console, status);
+  }
   auto job = Job::Restore(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console));
   if (!job.ok()) return Refuse(session.console, job.status());
   return RunJob(session, **job, *parts);
