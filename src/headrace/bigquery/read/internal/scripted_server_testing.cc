@@ -152,6 +152,10 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       // A message ends where the service's block ends, also when the read began inside it.
       const int64_t end = std::min(rows->num_rows(), (row / table.rows_per_message + 1) * table.rows_per_message);
       api::ReadRowsResponse response = Message(rows->Slice(row, end - row), row, end, rows->num_rows(), sent == 0);
+      if (struck && fault.kind == Fault::Kind::kSkip) {
+        row = end;
+        continue;
+      }
       if (struck) Spoil(fault, &response);
       if (table.empty_messages) {
         api::ReadRowsResponse empty;
@@ -159,6 +163,7 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
         empty.mutable_stats()->mutable_progress()->set_at_response_end(response.stats().progress().at_response_start());
         writer->Write(empty);
       }
+      if (struck && fault.kind == Fault::Kind::kDouble) writer->Write(response);
       if (!writer->Write(response)) return grpc::Status::CANCELLED;
       row = end;
     }
@@ -179,7 +184,8 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     if (table.report_progress) {
       if (!table.progress_end_only)
         response.mutable_stats()->mutable_progress()->set_at_response_start(static_cast<double>(begin) / static_cast<double>(all));
-      response.mutable_stats()->mutable_progress()->set_at_response_end(static_cast<double>(end) / static_cast<double>(all));
+      response.mutable_stats()->mutable_progress()->set_at_response_end(static_cast<double>(end) / static_cast<double>(all) *
+                                                                        table.progress_end_share);
     }
     response.mutable_throttle_state()->set_throttle_percent(table.throttle_percent);
     if (first && table.schema_in_first && avro) response.mutable_avro_schema()->set_schema(AvroSchemaOf(*table.schema));

@@ -19,7 +19,7 @@ namespace headrace::bigquery {
 
 /// What happens to one call after so many messages of it.
 struct Fault {
-  enum class Kind { kStatus, kHang, kCleanEnd, kGarbage, kWrongRowCount, kOtherFormat, kClaimsMore };
+  enum class Kind { kStatus, kHang, kCleanEnd, kGarbage, kWrongRowCount, kOtherFormat, kClaimsMore, kSkip, kDouble };
   Kind kind = Kind::kStatus;
   int after_messages = 0;
   Code code = Code::kUnavailable;
@@ -40,6 +40,7 @@ struct ServedTable {
   bool schema_in_first = false;   // of each call, as the service does
   bool report_progress = true;
   bool progress_end_only = false;  // the start of each response stays 0
+  double progress_end_share = 1;   // of the right fraction: below 1 the responses do not meet
   std::string behind_rows{};       // bytes behind the IPC message of each response
   bool empty_messages = false;     // one without rows before each
   bool empty_message_at_end = false;
