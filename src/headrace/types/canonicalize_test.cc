@@ -305,6 +305,25 @@ TEST(CanonicalizeTest, ADifferenceListsEveryColumn) {
   }
 }
 
+// The null of one row hid behind the null STRUCT of another.
+TEST(CanonicalizeTest, ANullInARequiredFieldBesideANullStruct) {
+  const Field field{.name = "c",
+                    .kind = TypeKind::kStruct,
+                    .fields = {{.name = "w", .kind = TypeKind::kInt64, .mode = Mode::kRequired},
+                               {.name = "l", .kind = TypeKind::kInt64, .mode = Mode::kRepeated}}};
+  const auto full = arrow::struct_({arrow::field("w", arrow::int64()), arrow::field("l", arrow::list(arrow::int64()))});
+  const auto good = FromJson(full, R"([null, {"w": 1, "l": null}, null, {"w": 3, "l": [1]}])");
+  const auto got = MakeFor(full, field)->ConvertColumn(0, good);
+  ASSERT_TRUE(got.ok()) << got.status();
+  const auto bad = FromJson(full, R"([null, {"w": 1, "l": []}, {"w": null, "l": []}, {"w": 3, "l": []}])");
+  for (const int64_t first : {0, 1}) {
+    const auto status = MakeFor(full, field)->ConvertColumn(0, bad->Slice(first), 10).status();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(GetErrorInfo(status)->column, "c.w");
+    EXPECT_EQ(GetErrorInfo(status)->row, 12 - first);
+  }
+}
+
 TEST(CanonicalizeTest, DataThatIsNotOfItsSchemaIsRefused) {
   auto schema = ToArrowSchema({{Of(TypeKind::kInt64)}}).ValueOrDie();
   auto canonicalizer = Canonicalizer::Make(schema, schema).ValueOrDie();

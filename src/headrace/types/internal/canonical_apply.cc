@@ -61,6 +61,15 @@ ArrayPtr Retyped(const ArrayPtr& array, const std::shared_ptr<arrow::DataType>& 
   return arrow::MakeArray(std::move(data));
 }
 
+// A REQUIRED field has a value wherever its STRUCT has one. `child` is null where `rows` is.
+arrow::Status CheckRequiredField(const CanonicalNode& field, const arrow::StructArray& rows, const arrow::Array& child,
+                                 const RowPlace& place) {
+  if (field.target->nullable() || child.null_count() <= rows.null_count()) return arrow::Status::OK();
+  int64_t i = 0;
+  while (rows.IsNull(i) || child.IsValid(i)) ++i;
+  return AtPlace(arrow::Status::Invalid("null in a column that is not nullable"), field.path, place.RowOf(i));
+}
+
 arrow::Result<ArrayPtr> ApplyStruct(const CanonicalNode& node, const ArrayPtr& array, const CanonicalizeOptions& options,
                                     const RowPlace& place) {
   const auto& source = static_cast<const arrow::StructArray&>(*array);
@@ -76,6 +85,7 @@ arrow::Result<ArrayPtr> ApplyStruct(const CanonicalNode& node, const ArrayPtr& a
     }
     const arrow::Array* before = child.get();
     ARROW_ASSIGN_OR_RAISE(child, ApplyCanonical(node.children[i], std::move(child), options, place, nulls));
+    if (nulls) ARROW_RETURN_NOT_OK(CheckRequiredField(node.children[i], source, *child, place));
     changed = changed || child.get() != before;
     children.push_back(std::move(child));
   }
