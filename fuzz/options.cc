@@ -26,16 +26,18 @@ std::vector<std::string> Lines(std::string_view bytes) {
 
 // What is accepted is kept by a checkpoint and must come back as it was.
 void KeepAndReadAgain(const catalog::Address& source, const catalog::Address& destination, const catalog::OptionValues& values) {
-  const auto kept = catalog::ToMap({catalog::Absolute(source), catalog::Absolute(destination), values});
+  const auto kept = catalog::ToMap({.source = catalog::Absolute(source, catalog::AddressRole::kSource),
+                                    .destination = catalog::Absolute(destination, catalog::AddressRole::kDestination),
+                                    .values = values});
   const auto again = catalog::FromMap(kept);
   if (!again.ok() || catalog::ToMap(*again) != kept) __builtin_trap();
 }
 
 void UseCommand(const std::vector<std::string>& lines) {
   auto arguments = cli::ParseArguments(lines);
-  if (!arguments.ok() || arguments->verb != cli::Verb::kCopy || arguments->positionals.size() != 2) return;
-  auto source = catalog::ParseAddress(arguments->positionals[0], catalog::AddressRole::kSource);
-  auto destination = catalog::ParseAddress(arguments->positionals[1], catalog::AddressRole::kDestination);
+  if (!arguments.ok() || arguments->verb != cli::Verb::kCopy || arguments->positionals.size() < 2) return;
+  auto source = catalog::ParseSources({arguments->positionals.begin(), arguments->positionals.end() - 1});
+  auto destination = catalog::ParseAddress(arguments->positionals.back(), catalog::AddressRole::kDestination);
   if (!source.ok() || !destination.ok()) return;
   if (!catalog::CheckOptions(catalog::kCopy, *source, *destination, arguments->options).ok()) return;
   (void)catalog::MakeSource(*source, arguments->options);
@@ -62,6 +64,7 @@ std::vector<std::string> Seeds() {
   std::vector<std::string> seeds = {
       "copy\nbq:my-project.sales.orders\n./orders/\n--checkpoint\n./orders.job\n--selected-fields\nid,amount",
       "copy\nbq:a:b.c\n./x.parquet\n--overwrite\n--credentials=none\n--max-bytes-per-batch=8MiB\n--snapshot-time=2024-05-01T10:00:00Z",
+      "copy\na.csv\nb/*.csv\nout/\n--from-format=csv\n--format=ndjson\n--csv-null-values=NULL,-",
       "resume\n./orders.job\n--readers\n4",
       "plan\nbq:p.d.t\n--json",
       "serve\n--load\np.d.t=./flights.csv\n--port\n0",
