@@ -34,7 +34,9 @@ std::string_view Trimmed(std::string_view text) {
 
 ScalarAppender::ScalarAppender(const Field& field, const ParseOptions& options, arrow::ArrayBuilder* builder)
     : kind_(field.kind), range_element_(field.range_element), options_(options), builder_(builder) {
-  const auto& type = *builder->type();
+  // A builder of STRUCTs makes its type anew each time.
+  const std::shared_ptr<arrow::DataType> holder = builder->type();
+  const auto& type = *holder;
   if (type.id() == arrow::Type::DECIMAL128 || type.id() == arrow::Type::DECIMAL256) {
     precision_ = static_cast<const arrow::DecimalType&>(type).precision();
     scale_ = static_cast<const arrow::DecimalType&>(type).scale();
