@@ -176,7 +176,7 @@ TEST(ContainerTest, OtherCodecsAreRefusedByName) {
 
 TEST(ContainerTest, OptionsAreChecked) {
   SeededRandom random(1);
-  auto make = [&](ContainerOptions options) {
+  auto make = [&](const ContainerOptions& options) {
     return ContainerWriter::Make(RowSchema(), Rows(0)->schema(), options, &random).status().ToString();
   };
   EXPECT_THAT(make({.block_bytes = 0}), HasSubstr("block_bytes must be greater than zero"));

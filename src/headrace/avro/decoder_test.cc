@@ -235,7 +235,6 @@ TEST(DecoderTest, ColumnsAreFoundByNameWithoutRegardToCaseAndTheOthersAreNotBuil
   const std::string schema = RecordOf(FieldOf("skip1", R"({"type":"map","values":["null","long","string"]})") + "," + FieldOf("S", inner) +
                                       "," + FieldOf("skip2", R"(["null","i"])") + "," + FieldOf("Name", R"("string")") + "," +
                                       R"({"name":"_f1","displayName":"größe in m","type":"double"})" + "," + FieldOf("tail", R"("float")"));
-  const std::string one = Long(7) + Long(-1) + Text("a") + Long(1) + Text("aa") + Long(0) + kValue + Text("r!");
   const std::string row = Long(2) + Text("k") + Long(2) + Text("v") + Text("l") + Long(1) + Long(9) + Long(0) + Long(7) + Long(-1) +
                           Long(3) + Text("aa") + Long(0) + kValue + Text("r!") + kValue + Long(8) + Long(0) + kNull + Text("n") + Raw(2.5) +
                           Raw(1.5F);

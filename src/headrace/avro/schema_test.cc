@@ -96,7 +96,7 @@ TEST(SchemaTest, TheLeastSizeOfValues) {
 
 TEST(SchemaTest, WhatIsWrongIsNamed) {
   std::string deep = R"("long")";
-  for (int i = 0; i < 70; ++i) deep = R"({"type":"array","items":)" + deep + "}";
+  for (int i = 0; i < 70; ++i) deep.insert(0, R"({"type":"array","items":)").append("}");
   const std::pair<std::string, const char*> cases[] = {
       {"", "the text is no JSON"},
       {"{", "the text is no JSON"},

@@ -193,7 +193,7 @@ class SchemaWriter {
     std::string own_space;
     if (!names_.insert(avro_name).second) {
       own_space = parents_;
-      while (!names_.insert(own_space + "." + avro_name).second) own_space += "_";
+      while (!names_.insert(fmt::format("{}.{}", own_space, avro_name)).second) own_space += "_";
     }
     // A name without a namespace takes that of the record around it.
     if (own_space != space) record["namespace"] = own_space;

@@ -1,5 +1,6 @@
 #include "headrace/avro/table_schema.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -176,8 +177,8 @@ TEST(TableSchemaTest, WhatNoTableHoldsIsRefusedByColumn) {
   // A few names that stand for each other twice become very many columns.
   std::string bomb = R"({"type":"record","name":"r0","fields":[{"name":"x","type":"int"}]})";
   for (int i = 1; i < 14; ++i) {
-    bomb = R"({"type":"record","name":"r)" + std::to_string(i) + R"(","fields":[{"name":"a","type":)" + bomb +
-           R"(},{"name":"b","type":"r)" + std::to_string(i - 1) + R"("}]})";
+    bomb =
+        fmt::format(R"({{"type":"record","name":"r{}","fields":[{{"name":"a","type":{}}},{{"name":"b","type":"r{}"}}]}})", i, bomb, i - 1);
   }
   EXPECT_THAT(FromAvroSchema(*Schema::Parse(bomb).ValueOrDie()).status().ToString(), HasSubstr("more than 10000 columns"));
 }

@@ -98,7 +98,7 @@ class Compiler {
     std::vector<std::optional<size_t>> wanted(record.fields.size());
     for (size_t t = 0; t < targets.size(); ++t) {
       const std::string& name = targets[t]->name();
-      const std::string where = path.empty() ? name : path + "." + name;
+      const std::string where = path.empty() ? name : fmt::format("{}.{}", path, name);
       auto [first, last] = writers.equal_range(FoldedName(name));
       if (first == last) return WrongColumn(where, "COLUMN_NOT_FOUND", "the Avro schema has no such field");
       std::optional<size_t> found;
