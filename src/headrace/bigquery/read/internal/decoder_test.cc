@@ -103,7 +103,7 @@ TEST(ArrowDecoder, DamagedBytesAreErrorsOrHarmless) {
 std::shared_ptr<arrow::RecordBatch> WithOffset(const std::shared_ptr<arrow::RecordBatch>& rows, int column, int index, int32_t value) {
   auto data = rows->column_data(column)->Copy();
   auto offsets = *data->buffers[1]->CopySlice(0, data->buffers[1]->size(), arrow::default_memory_pool());
-  std::memcpy(offsets->mutable_data() + index * 4, &value, 4);
+  std::memcpy(offsets->mutable_data() + int64_t{4} * index, &value, 4);
   data->buffers[1] = std::move(offsets);
   auto columns = rows->columns();
   columns[static_cast<size_t>(column)] = arrow::MakeArray(data);
@@ -133,6 +133,7 @@ TEST(ArrowDecoder, AllBuffersOfAResponseTogetherAreBounded) {
   auto zeros = std::make_shared<arrow::Int64Array>(kColumnBytes / 8, *arrow::AllocateBuffer(kColumnBytes));
   std::memset(zeros->data()->buffers[1]->mutable_data(), 0, kColumnBytes);
   std::vector<std::shared_ptr<arrow::Field>> fields;
+  fields.reserve(kColumns);
   for (int64_t i = 0; i < kColumns; ++i) fields.push_back(arrow::field("c" + std::to_string(i), arrow::int64()));
   auto rows = arrow::RecordBatch::Make(arrow::schema(fields), zeros->length(), arrow::ArrayVector(kColumns, zeros));
   for (const auto codec : {arrow::Compression::LZ4_FRAME, arrow::Compression::ZSTD}) {
@@ -154,9 +155,10 @@ TEST(ArrowDecoder, AllBuffersOfAResponseTogetherAreBounded) {
 TEST(ArrowDecoder, SeveralBatchesAndDictionariesInOneResponse) {
   const auto rows = Nested();
   const auto one = Bytes(*rows)->ToString();
+  const std::string three = one + one + one;
   auto decoder = *ArrowDecoder::Make(rows->schema(), {});
   for (int i = 0; i < 2; ++i) {
-    auto decoded = decoder->Decode(arrow::Buffer::FromString(one + one + one));
+    auto decoded = decoder->Decode(arrow::Buffer::FromString(three));
     ASSERT_TRUE(decoded.ok()) << decoded.status();
     EXPECT_EQ((*decoded)->num_rows(), 60);
     EXPECT_TRUE((*decoded)->Slice(20, 20)->Equals(*rows));

@@ -94,6 +94,7 @@ TEST(FieldSelection, WhatIsNotThereIsNamedWithWhatIs) {
   }
   EXPECT_TRUE(Parse({"VISITS.AT", "place"}).CheckExists(*wire, "p.d.t").ok());
   std::vector<std::string> many;
+  many.reserve(100);
   for (int i = 0; i < 100; ++i) many.push_back("c" + std::to_string(i));
   EXPECT_THAT(Parse({"x"}).CheckExists(*Schema(many), "t").message(), HasSubstr("and 70 more"));
 }

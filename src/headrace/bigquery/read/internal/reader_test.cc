@@ -193,7 +193,7 @@ TEST_P(StreamReaderTest, UnavailableAfterEachMessageLosesAndDoublesNothing) {
     auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
     EXPECT_TRUE(all.status.ok()) << all.status;
     EXPECT_EQ(all.ids, Range(0, kRows)) << after;
-    EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, after * 100}));
+    EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, int64_t{100} * after}));
     EXPECT_EQ(bench.count("readRetries"), 1);
     EXPECT_EQ(bench.count("readRetries.UNAVAILABLE"), 1);
     EXPECT_EQ(bench.count("rowsRead"), kRows);
@@ -283,7 +283,7 @@ TEST_P(StreamReaderTest, AnExpiredSessionIsNamedOnlyWhenTheClockIsPastIt) {
     Bench bench(server);
     const int64_t now = std::chrono::duration_cast<milliseconds>(bench.clock.Now().time_since_epoch()).count();
     bench.stream.session_expires_ms = now - past_ms;
-    bench.stream.session_created_ms = bench.stream.session_expires_ms - 6 * 3'600'000;
+    bench.stream.session_created_ms = bench.stream.session_expires_ms - int64_t{6} * 3'600'000;
     auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
     EXPECT_EQ(all.status.message().find("expired at") != std::string::npos, past_ms > 0) << all.status;
     if (past_ms > 0) {
@@ -300,7 +300,7 @@ TEST_P(StreamReaderTest, AServerThatIgnoresOffsetsIsRefusedInsteadOfDoublingRows
     server.ScriptReads({{.after_messages = after}});
     Bench bench(server);
     auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
-    EXPECT_EQ(all.ids, Range(0, after * 100));
+    EXPECT_EQ(all.ids, Range(0, int64_t{100} * after));
     ASSERT_FALSE(all.status.ok()) << after;
     EXPECT_EQ(GetErrorInfo(all.status)->reason, "OFFSET_IGNORED");
     // The same in another process, which knows only the position.
@@ -320,7 +320,7 @@ TEST_P(StreamReaderTest, AnEndBeforeTheLastFractionIsAskedOnceMore) {
     ASSERT_TRUE(all.status.ok()) << all.status;
     EXPECT_EQ(all.ids, Range(0, kRows));
     ASSERT_EQ(server.reads().size(), 2U) << "once, and not again at the true end";
-    EXPECT_EQ(server.reads()[1].offset, after * 100);
+    EXPECT_EQ(server.reads()[1].offset, int64_t{100} * after);
   }
 }
 
