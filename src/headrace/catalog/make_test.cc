@@ -373,7 +373,7 @@ TEST(Make, ResumeTakesOnlyWhatMayChange) {
 }
 
 TEST(Make, JobNamesFollowFromWhatIsCopied) {
-  auto name = [](OptionValues values) { return StableJobName(kTable, kDirectory, values); };
+  auto name = [](const OptionValues& values) { return StableJobName(kTable, kDirectory, values); };
   EXPECT_EQ(name({}), name({}));
   EXPECT_THAT(name({}), ::testing::MatchesRegex("headrace-copy-[0-9a-f]{16}"));
   EXPECT_NE(name({}), name({{"row_restriction", "x"}}));
