@@ -112,7 +112,7 @@ TEST(Arguments, EveryOptionOfAVerbIsTakenByItAndByNoOther) {
 }
 
 TEST(Arguments, HelpInEveryForm) {
-  for (std::vector<std::string> arguments :
+  for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"--help"}, {"-h"}, {"help"}, {"copy", "--help"}, {"copy", "bq:x", "-h"}, {"help", "copy"}}) {
     auto parsed = ParseArguments(arguments);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
