@@ -412,13 +412,14 @@ TEST(FileWriterTest, NamesNeverRepeatAndCountsAreKept) {
   ASSERT_TRUE(writer->Write(Ids(0, 0)).ok());
   EXPECT_THAT(writer->PrepareCommit().ValueOrDie(), IsEmpty());  // no rows, no file
   EXPECT_THAT(NamesIn(root.path()), IsEmpty());
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(writer->Write(Ids(i * 5, 5)).ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(writer->Write(Ids(int64_t{5} * i, 5)).ok());
   EXPECT_EQ(writer->PrepareCommit().ValueOrDie().size(), 2u);
   ASSERT_TRUE(writer->Snapshot(7).ok());
   ASSERT_TRUE(writer->Write(Ids(10, 5)).ok());
   EXPECT_EQ(writer->PrepareCommit().ValueOrDie().size(), 1u);
   auto files = DecodeWriterState(writer->Snapshot(8).ValueOrDie()).ValueOrDie();
   std::vector<std::string> names;
+  names.reserve(files.size());
   for (const auto& file : files) names.push_back(file.name);
   EXPECT_THAT(names,
               ElementsAre("part-cafe0123-00003-0007.parquet", "part-cafe0123-00003-0007_0001.parquet", "part-cafe0123-00003-0008.parquet"));
@@ -434,7 +435,7 @@ std::string WriteToOutput(const TemporaryDirectory& root, const std::string& nam
   options.path = "-";
   options.output_descriptor = descriptor;
   EngineStore store;
-  Engine engine{.sink = MakeSink(options), .total = batches * 5, .interval = 1000};
+  Engine engine{.sink = MakeSink(options), .total = int64_t{5} * batches, .interval = 1000};
   auto status = engine.Run(&store, 1);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(fcntl(descriptor, F_GETFD), 0) << "standard output stays open";
@@ -529,7 +530,7 @@ std::shared_ptr<arrow::RecordBatch> Noise(int64_t rows, int columns) {
 TEST(ParquetFileTest, RowGroupsAreBoundedByRows) {
   TemporaryDirectory root;
   auto file = OutputFile::Create(LocalFileSystem(), root / "f", IdSchema(), {.row_group_rows = 1000}).ValueOrDie();
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(file->Write(*Ids(i * 500, 500).rows).ok());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(file->Write(*Ids(int64_t{500} * i, 500).rows).ok());
   ASSERT_TRUE(file->Close().ok());
   auto metadata = parquet::ParquetFileReader::OpenFile(root / "f")->metadata();
   ASSERT_EQ(metadata->num_row_groups(), 3);

@@ -72,7 +72,8 @@ FileSinkOptions OptionsFor(const std::string& path, const std::string& extension
   return options;
 }
 
-arrow::Result<std::shared_ptr<arrow::Table>> WriteAndRead(FileSinkOptions options, const std::shared_ptr<arrow::RecordBatch>& batch) {
+arrow::Result<std::shared_ptr<arrow::Table>> WriteAndRead(const FileSinkOptions& options,
+                                                          const std::shared_ptr<arrow::RecordBatch>& batch) {
   ARROW_ASSIGN_OR_RAISE(auto sink, FileSink::Make(options));
   SinkContext context;
   context.run_id = "cafe0123";
