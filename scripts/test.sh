@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # clang-tidy on changed files starts no file after this many seconds; `--all tidy` checks every file.
-tidy_seconds=600
+tidy_seconds=300
 # Each fuzz target's run: in the short run, and with `--all fuzz`.
 fuzz_seconds_short=20
 fuzz_seconds=120
