@@ -33,7 +33,7 @@ class ParquetFormatWriter final : public FormatWriter {
   arrow::ProxyMemoryPool pool_{arrow::default_memory_pool()};  // counts what the encoder holds; outlives writer_
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
   int64_t base_memory_ = 0;  // held by an empty row group
-  int64_t rows_ = 0;  // written
+  int64_t rows_ = 0;         // written
   bool begun_ = false;
   bool row_group_full_ = false;
 };
