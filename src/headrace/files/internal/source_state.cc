@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "headrace/files/state.pb.h"
+#include "headrace/runtime/split_state.h"
 
 namespace headrace {
 namespace {
@@ -83,14 +84,7 @@ std::string EncodeFilePlan(const FilePlanState& state) {
   message.set_files(state.files);
   message.set_bytes(state.bytes);
   message.set_rows(state.rows);
-  for (const Split& split : state.queue) {
-    auto* pending = message.add_queue();
-    pending->set_id(split.id);
-    pending->set_split_descriptor(split.descriptor);
-    pending->set_position(split.position);
-    pending->set_end_position(split.end_position);
-    pending->set_estimated_bytes(split.estimated_bytes);
-  }
+  for (const Split& split : state.queue) WriteSplit(split, message.add_queue());
   return message.SerializeAsString();
 }
 
@@ -101,13 +95,7 @@ arrow::Result<FilePlanState> DecodeFilePlan(std::string_view bytes) {
   if (!message.planned() && message.queue_size() > 0) return Corrupt(kWhat, "it is not planned but has splits");
   FilePlanState state{
       .planned = message.planned(), .schema = message.schema(), .files = message.files(), .bytes = message.bytes(), .rows = message.rows()};
-  for (const auto& pending : message.queue()) {
-    state.queue.push_back({.id = pending.id(),
-                           .descriptor = pending.split_descriptor(),
-                           .position = pending.position(),
-                           .end_position = pending.end_position(),
-                           .estimated_bytes = pending.estimated_bytes()});
-  }
+  for (const auto& pending : message.queue()) state.queue.push_back(ReadSplit(pending));
   return state;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "headrace/bigquery/state.pb.h"
+#include "headrace/runtime/split_state.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -88,14 +89,7 @@ std::string SerializePlanState(const PlanState& state) {
   message.set_format(FormatNumber(state.format));
   message.set_response_compression(CompressionNumber(state.response_compression));
   message.set_schema_as_sent(state.schema_as_sent);
-  for (const Split& split : state.queue) {
-    auto* pending = message.add_queue();
-    pending->set_id(split.id);
-    pending->set_split_descriptor(split.descriptor);
-    pending->set_position(split.position);
-    pending->set_end_position(split.end_position);
-    pending->set_estimated_bytes(split.estimated_bytes);
-  }
+  for (const Split& split : state.queue) WriteSplit(split, message.add_queue());
   return message.SerializeAsString();
 }
 
@@ -117,13 +111,7 @@ arrow::Result<PlanState> ParsePlanState(std::string_view bytes) {
                   .schema_as_sent = message.planned() && (message.version() == kFirstVersion || message.schema_as_sent())};
   ARROW_RETURN_NOT_OK(ReadForm(kWhat, message, &state.format, &state.response_compression));
   if (state.schema_as_sent && state.format == SourceFormat::kAvro) return Corrupt(kWhat, "Avro's types are never handed out as sent");
-  for (const auto& pending : message.queue()) {
-    state.queue.push_back({.id = pending.id(),
-                           .descriptor = pending.split_descriptor(),
-                           .position = pending.position(),
-                           .end_position = pending.end_position(),
-                           .estimated_bytes = pending.estimated_bytes()});
-  }
+  for (const auto& pending : message.queue()) state.queue.push_back(ReadSplit(pending));
   return state;
 }
 
