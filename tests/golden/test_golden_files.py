@@ -12,21 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-# No tables, and why.
-REFUSED = {
-    "bool.avro": "rows are records, not boolean",
-    "class org.apache.avro.tool.TestDataFileTools.seperators.avro": "rows are records, not array",
-    "class org.apache.avro.tool.TestDataFileTools.testWrite.deflate.avro": "rows are records, not int",
-    "class org.apache.avro.tool.TestDataFileTools.testWrite.plain.avro": "rows are records, not int",
-    "class org.apache.avro.tool.TestDataFileTools.zerojsonvalues.avro": "rows are records, not int",
-    "deflate.avro": "rows are records, not bytes",
-    "null.avro": "rows are records, not bytes",
-    "org.apache.avro.tool.TestDataFileTools.avro": "rows are records, not int",
-    "recursive.avro": "contains itself",
-    "response.avro": "rows are records, not string",
-    "snappy.avro": "rows are records, not bytes",
-    "testDataFileMeta.avro": "rows are records, not null",
-}
+from golden_avro import REFUSED
 
 
 @pytest.fixture(scope="module")

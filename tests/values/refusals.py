@@ -3,6 +3,7 @@
 import re
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from scripted import unchecked
 
@@ -22,6 +23,18 @@ def assert_names(text, column, row, value):
     row -= int(message.group(1)) if message else 0
     assert re.search(rf"\brow {row}\b", text), f"no row {row}: {text}"
     assert value[:40] in text, f"no value {value}: {text}"
+
+
+def arrow_case_file(directory, extension, array):
+    """A Parquet, Arrow or Arrow stream file whose column "Column" is the array."""
+    table = pa.table({"n": pa.array([1] * len(array)), "Column": array})
+    path = directory / f"t.{extension}"
+    if extension == "parquet":
+        pq.write_table(table, path)
+    else:
+        with (pa.ipc.new_file if extension == "arrow" else pa.ipc.new_stream)(str(path), table.schema) as file:
+            file.write_table(table)
+    return path
 
 
 def with_bad(good, bad, storage, kind):

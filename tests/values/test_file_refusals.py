@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from refusals import ARROW_CASES, AVRO_CASES, GOOD_ROWS, assert_names, avro_rows, refused, with_bad
+from refusals import ARROW_CASES, AVRO_CASES, GOOD_ROWS, arrow_case_file, assert_names, avro_rows, refused, with_bad
 
 
 # Text: BigQuery's type, a value that it has, one that it has not.
@@ -97,13 +97,7 @@ def test_columns_of_csv_with_one_name(run, tmp_path, header):
 @pytest.mark.parametrize("extension", ["parquet", "arrow", "arrows"])
 def test_arrow_values_that_are_none(run, tmp_path, extension, case):
     array, value = ARROW_CASES[case]
-    table = pa.table({"n": pa.array([1] * len(array)), "Column": array})
-    source = tmp_path / f"t.{extension}"
-    if extension == "parquet":
-        pq.write_table(table, source)
-    else:
-        with (pa.ipc.new_file if extension == "arrow" else pa.ipc.new_stream)(str(source), table.schema) as file:
-            file.write_table(table)
+    source = arrow_case_file(tmp_path, extension, array)
     assert_names(refused(run, tmp_path, source), "Column", GOOD_ROWS, value)
 
 

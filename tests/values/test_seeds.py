@@ -1,7 +1,5 @@
 """Files that independent writers have made, of every format that says its types, become tables of `headrace serve` with the same values."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import arrow_form
@@ -9,7 +7,7 @@ import harness
 import readers
 import writers
 from cases import assert_same
-from refusals import ARROW_CASES, GOOD_ROWS, assert_names
+from refusals import ARROW_CASES, GOOD_ROWS, arrow_case_file, assert_names
 from tables import TABLES, without
 from test_wire import SECONDS, session_of, storage
 
@@ -62,11 +60,5 @@ def test_files_of_others_are_tables(service, writer, name):
 @pytest.mark.parametrize("extension", ["parquet", "arrow", "arrows"])
 def test_values_that_are_none_are_no_table(run, tmp_path, extension, case):
     array, value = ARROW_CASES[case]
-    table = pa.table({"n": pa.array([1] * len(array)), "Column": array})
-    path = tmp_path / f"t.{extension}"
-    if extension == "parquet":
-        pq.write_table(table, path)
-    else:
-        with (pa.ipc.new_file if extension == "arrow" else pa.ipc.new_stream)(str(path), table.schema) as file:
-            file.write_table(table)
+    path = arrow_case_file(tmp_path, extension, array)
     assert_names(run("serve", "--load", f"test-project.data.t={path}", code=1, seconds=30)[1], "Column", GOOD_ROWS, value)
