@@ -1,12 +1,14 @@
 """Files at either end of `headrace copy`: every format, standard streams, directories, patterns and lists; what schema and plan say of them."""
 
 import csv
+import fcntl
 import gzip
 import io
 import json
 import os
 import signal
 import subprocess
+import termios
 import time
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness import MANIFEST, TABLE, assert_same_rows, make_table, manifest, plain, read_result, write_parquet
+from harness import MANIFEST, TABLE, assert_same_rows, make_table, manifest, plain, read_result, wait_until, write_parquet
 
 ROWS = 1_500
 FORMATS = ["parquet", "arrow", "arrows", "csv", "ndjson", "avro"]
@@ -229,7 +231,8 @@ def test_a_signal_ends_the_wait_for_standard_input(headrace, tmp_path):
     try:
         process.stdin.write('{"a": 1}\n')
         process.stdin.flush()
-        time.sleep(1)
+        # The row is taken and the pipe is empty: the program waits for more.
+        wait_until(lambda: fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4) == b"\0" * 4, 20, "the row to be read")
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 1
