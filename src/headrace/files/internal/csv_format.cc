@@ -85,7 +85,7 @@ void CsvFormatWriter::AppendField(std::string_view text) {
 }
 
 arrow::Status CsvFormatWriter::Write(const arrow::RecordBatch& batch) {
-  const auto arrays = batch.columns();
+  const auto& arrays = batch.columns();
   for (int64_t row = 0; row < batch.num_rows(); ++row) {
     text_.clear();
     for (size_t i = 0; i < columns_.size(); ++i) {

@@ -69,6 +69,7 @@ arrow::Result<CsvHeader> HeaderOf(const FileAccess& access, const FileIdentity& 
   if (!access.options->csv_header.value_or(true)) {
     ARROW_ASSIGN_OR_RAISE(auto schema, SchemaFromJson(access.options->schema));  // Make has seen to it that there is one
     std::vector<std::string> names;
+    names.reserve(schema.fields.size());
     for (const auto& field : schema.fields) names.push_back(field.name);
     return CsvHeader(std::move(names));
   }

@@ -1,7 +1,6 @@
 #include "headrace/files/internal/csv_tokenizer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,12 +52,12 @@ arrow::Result<CsvTokenizer::Scan> CsvTokenizer::ScanQuoted(size_t* position) {
   Piece piece{.begin = quote + 1, .end = 0, .quoted = true, .doubled = false};
   size_t at = piece.begin;
   while (true) {
-    const void* found = at < buffer_.size() ? std::memchr(buffer_.data() + at, '"', buffer_.size() - at) : nullptr;
-    if (found == nullptr) {
+    const size_t found = buffer_.find('"', at);
+    if (found == buffer_.npos) {
       if (!at_end_) return Scan::kNeedMore;
       return QuoteError(quote, "the quote that opens here is never closed");
     }
-    at = static_cast<size_t>(static_cast<const char*>(found) - buffer_.data());
+    at = found;
     if (at + 1 == buffer_.size() && !at_end_) return Scan::kNeedMore;
     if (at + 1 == buffer_.size() || buffer_[at + 1] != '"') break;
     piece.doubled = true;
