@@ -34,8 +34,9 @@ struct JobOptions {
   double max_rows_per_second = 0;   // 0 = not slowed; token bucket over the whole job
   double max_bytes_per_second = 0;  // of Arrow buffers
   bool ordered = false;             // one reader, one writer
-  /// Readers without work are given half of what is left of a busy one's split, where the source can cut splits. Off: a split is read by
-  /// one reader to its end.
+  /// Readers without work are given half of what is left of a busy one's split, where the source can cut splits (Source::supports_cuts;
+  /// neither Headrace's BigQuery source nor its file source can yet, so it acts on sources of others only). Off: a split is read by one
+  /// reader to its end.
   bool work_sharing = true;
   /// Persisted as it is and given back by ReadJobConfiguration. No secrets.
   std::map<std::string, std::string> configuration{};
