@@ -95,8 +95,8 @@ class Server:
         return [rule["fired"] for rule in self.counters()["faults"]]
 
     def opens(self):
-        """{stream index: [offset of each ReadRows call]}"""
-        return {stream["index"]: [call["offset"] for call in stream["opens"]] for stream in self.counters()["streams"]}
+        """{stream index: [offset of each ReadRows call]}, without the parts of streams that were split."""
+        return {stream["index"]: [call["offset"] for call in stream["opens"]] for stream in self.counters()["streams"] if stream["part"] == "original"}
 
 
 def _limit_address_space():

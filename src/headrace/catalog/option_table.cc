@@ -112,6 +112,8 @@ constexpr Option kOptions[] = {
      true},
     {"streams_as_asked", kFlag, "false", "as many streams as max_stream_count says, also of a small table", kServe, kServeVerb, "true",
      "Serving", true},
+    {"ignore_offsets", kText, "none", "children or all: streams that ignore offsets, to test clients", kServe, kServeVerb, "children",
+     "Serving", true},
     {"seed", kInteger, "0", "chooses the rows of sample_percentage", kServe, kServeVerb, "7", "Serving", true},
     {"faults", kText, "none", "file with fault rules, see docs/local-service.md", kServe, kServeVerb, "faults.json", "Serving", true},
     {"ready_file", kText, "none", "file written, with the addresses as JSON, once the service answers", kServe, kServeVerb, "ready.json",

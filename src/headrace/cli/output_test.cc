@@ -199,6 +199,7 @@ TEST(ServeOptions, EveryOptionArrives) {
       {"message_rows", "3", [](auto& o) { return o.message_rows == 3; }},
       {"empty_table_streams", "1", [](auto& o) { return o.empty_table_streams == 1; }},
       {"streams_as_asked", "true", [](auto& o) { return o.streams_as_asked; }},
+      {"ignore_offsets", "children", [](auto& o) { return o.ignore_offsets == local::IgnoredOffsets::kChildren; }},
       {"seed", "9", [](auto& o) { return o.seed == 9u; }},
       {"faults", "f.json", [](auto& o) { return o.fault_script == "f.json"; }},
   };
@@ -234,7 +235,7 @@ TEST(ServeOptions, WrongValuesAreRefused) {
     std::string text;
   };
   for (const Row& row : {Row{"load", "p.d.t"}, Row{"load", "=f"}, Row{"load", "p.d.t="}, Row{"port", "65536"}, Row{"grpc_port", "-1"},
-                         Row{"throttle", "fast"}, Row{"empty_table_streams", "2"}, Row{"seed", "x"}}) {
+                         Row{"throttle", "fast"}, Row{"empty_table_streams", "2"}, Row{"ignore_offsets", "some"}, Row{"seed", "x"}}) {
     auto status = MakeServiceOptions({{row.name, row.text}}).status();
     ASSERT_FALSE(status.ok()) << row.name;
     EXPECT_EQ(GetErrorInfo(status)->resource, row.name);

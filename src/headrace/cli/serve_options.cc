@@ -62,6 +62,8 @@ arrow::Status SetOne(const std::string& name, const std::string& text, local::Se
     options->empty_table_streams = static_cast<int>(streams);
   } else if (name == "streams_as_asked") {
     options->streams_as_asked = text == "true";
+  } else if (name == "ignore_offsets") {
+    return local::ParseIgnoredOffsets(text).Value(&options->ignore_offsets);
   } else if (name == "seed") {
     ARROW_ASSIGN_OR_RAISE(int64_t seed, catalog::ParseInteger(name, text));
     options->seed = static_cast<uint64_t>(seed);

@@ -1,5 +1,7 @@
 #include "headrace/local/counters.h"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 namespace headrace::local {
@@ -16,19 +18,45 @@ void Counters::SessionCreated(const std::string& table) {
   ++sessions_by_table_[table];
 }
 
-int64_t Counters::StreamOpened(const std::string& stream, const std::string& table, int64_t index, int64_t offset) {
-  std::lock_guard lock(mutex_);
-  ++read_rows_calls_;
+Counters::Stream* Counters::Remember(const std::string& stream, const StreamName& of) {
   if (remembered_ >= kMaxOpenings) {
     ++forgotten_;
-    return -1;
+    return nullptr;
   }
   ++remembered_;
   Stream& known = streams_[stream];
-  known.table = table;
-  known.index = index;
-  known.openings.push_back({.offset = offset});
-  return static_cast<int64_t>(known.openings.size()) - 1;
+  known.table = of.session.table();
+  known.index = of.index;
+  known.part = of.part;
+  return &known;
+}
+
+int64_t Counters::StreamOpened(const std::string& stream, const StreamName& of, int64_t offset) {
+  std::lock_guard lock(mutex_);
+  ++read_rows_calls_;
+  Stream* known = Remember(stream, of);
+  if (known == nullptr) return -1;
+  known->openings.push_back({.offset = offset});
+  return static_cast<int64_t>(known->openings.size()) - 1;
+}
+
+int64_t Counters::SplitAsked(const std::string& stream, const StreamName& of, double fraction) {
+  std::lock_guard lock(mutex_);
+  ++split_calls_;
+  Stream* known = Remember(stream, of);
+  if (known == nullptr) return -1;
+  known->splits.push_back({.fraction = fraction});
+  return static_cast<int64_t>(known->splits.size()) - 1;
+}
+
+void Counters::SplitAnswered(const std::string& stream, int64_t split, bool accepted, Code code) {
+  std::lock_guard lock(mutex_);
+  if (accepted) ++splits_accepted_;
+  auto found = streams_.find(stream);
+  if (split < 0 || found == streams_.end()) return;
+  Split& known = found->second.splits[static_cast<size_t>(split)];
+  known.accepted = accepted;
+  known.status = CodeName(code);
 }
 
 Counters::Opening* Counters::Find(const std::string& stream, int64_t opening) {
@@ -60,12 +88,15 @@ std::string Counters::ToJson(const std::vector<FaultScript::Count>& faults) cons
   json["sessions_created"] = sessions_;
   json["sessions_by_table"] = sessions_by_table_;
   json["read_rows_calls"] = read_rows_calls_;
+  json["split_calls"] = split_calls_;
+  json["splits_accepted"] = splits_accepted_;
   json["openings_forgotten"] = forgotten_;
   json["streams"] = nlohmann::ordered_json::array();
   for (const auto& [name, stream] : streams_) {
     nlohmann::ordered_json item = {{"name", name},
                                    {"table", stream.table},
                                    {"index", stream.index},
+                                   {"part", PartName(stream.part)},
                                    {"rows_sent", stream.rows},
                                    {"messages_sent", stream.messages},
                                    {"bytes_sent", stream.bytes}};
@@ -75,6 +106,13 @@ std::string Counters::ToJson(const std::vector<FaultScript::Count>& faults) cons
                                {"rows_sent", opening.rows},
                                {"messages_sent", opening.messages},
                                {"status", opening.status.empty() ? "OPEN" : opening.status}});
+    }
+    item["splits"] = nlohmann::ordered_json::array();
+    for (const Split& split : stream.splits) {
+      // A fraction that is no number has no form in JSON.
+      nlohmann::ordered_json fraction = std::isfinite(split.fraction) ? nlohmann::ordered_json(split.fraction) : nullptr;
+      item["splits"].push_back(
+          {{"fraction", fraction}, {"accepted", split.accepted}, {"status", split.status.empty() ? "OPEN" : split.status}});
     }
     json["streams"].push_back(std::move(item));
   }

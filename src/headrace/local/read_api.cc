@@ -20,6 +20,7 @@ constexpr auto kSessionLife = std::chrono::hours(6);     // fact R7
 constexpr int64_t kMostTimesOwn = 4;                     // fact R5: 138 -> 552
 constexpr int64_t kMostStreams = 1000;                   // storage.proto: "a default system max limit of 1,000"
 constexpr int64_t kBytesPerStream = int64_t{250} << 20;  // fact R11: a second stream comes between 195 and 264 MB
+constexpr double kMiddle = 0.5;                          // where a stream is split whose fraction was not set
 constexpr size_t kLongestTraceId = 256;                  // stream.proto: "Maximum length is 256 bytes"
 
 arrow::Status Refuse(Code code, std::string resource, std::string message) {
@@ -73,6 +74,15 @@ avro::PicosPrecision AvroPrecision(TimestampPrecision precision) {
 }
 
 }  // namespace
+
+double OpenedStream::ProgressBefore(int64_t offset) const {
+  return static_cast<double>(view->TableRowOf(range.begin + offset) - name.rows.begin) / static_cast<double>(name.rows.size());
+}
+
+double OpenedStream::ProgressAfter(int64_t offset) const {
+  if (offset == range.size()) return 1;
+  return static_cast<double>(view->TableRowOf(range.begin + offset - 1) + 1 - name.rows.begin) / static_cast<double>(name.rows.size());
+}
 
 ReadApi::ReadApi(TableStore* tables, ReadApiOptions options) : tables_(tables), options_(options), views_(options.cache_bytes) {}
 
@@ -201,8 +211,7 @@ arrow::Result<storage::ReadSession> ReadApi::CreateReadSession(const storage::Cr
   return session;
 }
 
-arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset) {
-  const SessionState& state = name.session;
+arrow::Result<std::shared_ptr<const StoredTable>> ReadApi::TableOf(const SessionState& state) const {
   if (options_.clock->Now() > TimeOfMicros(state.creation_micros()) + kSessionLife) {
     return MakeError({.code = Code::kFailedPrecondition, .service = kServiceName, .resource = state.table(), .reason = "SESSION_EXPIRED"},
                      "session expired: a read session lives 6 hours. Create a new one.");
@@ -216,20 +225,42 @@ arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset
                   fmt::format("Table {} was loaded again with other content since the session was created. Create a new session.",
                               table_name.Legacy()));
   }
+  return table;
+}
+
+arrow::Result<OpenedStream> ReadApi::Open(const StreamName& name, int64_t offset) {
+  const SessionState& state = name.session;
+  ARROW_ASSIGN_OR_RAISE(auto table, TableOf(state));
   OpenedStream opened;
   opened.name = name;
   opened.table = state.table();
   ARROW_ASSIGN_OR_RAISE(opened.view, views_.Get(table, state));
   ARROW_ASSIGN_OR_RAISE(opened.avro_schema, AvroSchemaOf(state, *opened.view));
-  opened.range = opened.view->StreamRows(name.index, state.stream_count());
+  opened.range = opened.view->RowsIn(name.rows);
+  bool child = name.part != StreamPart::kOriginal;
+  if (options_.ignore_offsets == IgnoredOffsets::kAll || (child && options_.ignore_offsets == IgnoredOffsets::kChildren)) return opened;
   opened.offset = offset;
-  int64_t rows = opened.range.end - opened.range.begin;
+  int64_t rows = opened.range.size();
   if (offset < 0) return Bad("offset", fmt::format("request failed: offset {} is negative", offset));
   if (offset > rows) {  // fact R2
     return Refuse(Code::kFailedPrecondition, state.table(),
                   fmt::format("request failed: offset {} has not been allocated yet; the stream has {} rows", offset, rows));
   }
   return opened;
+}
+
+arrow::Result<std::optional<SplitStream>> ReadApi::Split(const StreamName& name, double fraction) const {
+  // storage.proto: "A value in the range (0.0, 1.0)". 0 is what a client sends that sets none; false for NaN, too.
+  if (!(fraction >= 0 && fraction < 1)) {
+    return Bad("fraction", fmt::format("request failed: fraction {} is not between 0 and 1", fraction));
+  }
+  ARROW_RETURN_NOT_OK(TableOf(name.session).status());
+  // storage.proto: "The actual split point is evaluated on pre-filtered rows".
+  double share = fraction == 0 ? kMiddle : fraction;
+  int64_t cut = name.rows.begin + static_cast<int64_t>(share * static_cast<double>(name.rows.size()));
+  if (cut <= name.rows.begin || cut >= name.rows.end) return std::nullopt;
+  return SplitStream{.primary = FormatPartName(name.session_name, name.index, StreamPart::kPrimary, {name.rows.begin, cut}),
+                     .remainder = FormatPartName(name.session_name, name.index, StreamPart::kRemainder, {cut, name.rows.end})};
 }
 
 }  // namespace headrace::local

@@ -152,18 +152,30 @@ grpc::Status ReadService::CreateReadSession(grpc::ServerContext* context, const 
 }
 
 grpc::Status ReadService::SplitReadStream(grpc::ServerContext* context, const storage::SplitReadStreamRequest* request,
-                                          storage::SplitReadStreamResponse* /*response*/) {
+                                          storage::SplitReadStreamResponse* response) {
   auto name = ParseStreamName(request->name());
   FaultCall matched{.method = "SplitReadStream"};
+  int64_t asked = -1;
   if (name.ok()) {
     matched.table = name->session.table();
     matched.stream = name->index;
+    asked = parts_.counters->SplitAsked(request->name(), *name, request->fraction());
   }
   Call call{.context = context, .faults = parts_.faults->Begin(matched)};
-  grpc::Status fault = Apply(&call, call.faults.AfterMessages(0));
-  if (!fault.ok()) return fault;
-  if (!name.ok()) return ToGrpc(name.status());
-  return {grpc::StatusCode::UNIMPLEMENTED, "The local service does not split read streams yet. Ask CreateReadSession for more streams."};
+  grpc::Status status = Apply(&call, call.faults.AfterMessages(0));
+  if (status.ok() && !name.ok()) status = ToGrpc(name.status());
+  bool accepted = false;
+  if (status.ok()) {
+    auto split = parts_.api->Split(*name, request->fraction());
+    if (!split.ok()) status = ToGrpc(split.status());
+    accepted = split.ok() && split->has_value();
+    if (accepted) {
+      response->mutable_primary_stream()->set_name((*split)->primary);
+      response->mutable_remainder_stream()->set_name((*split)->remainder);
+    }
+  }
+  if (name.ok()) parts_.counters->SplitAnswered(request->name(), asked, accepted, static_cast<Code>(status.error_code()));
+  return status;
 }
 
 grpc::Status ReadService::ReadRows(grpc::ServerContext* context, const storage::ReadRowsRequest* request, Writer* writer) {
@@ -173,7 +185,7 @@ grpc::Status ReadService::ReadRows(grpc::ServerContext* context, const storage::
   if (name.ok()) {
     matched.table = name->session.table();
     matched.stream = name->index;
-    opening = parts_.counters->StreamOpened(request->read_stream(), matched.table, name->index, request->offset());
+    opening = parts_.counters->StreamOpened(request->read_stream(), *name, request->offset());
   }
   Call call{
       .context = context, .stream = request->read_stream(), .faults = parts_.faults->Begin(matched), .began = parts_.clock->Monotonic()};
@@ -196,7 +208,7 @@ grpc::Status ReadService::SendRows(Call* call, const OpenedStream& stream, int64
     call->avro = std::move(*encoder);
     call->encoding.avro = call->avro.get();
   }
-  int64_t rows = stream.range.end - stream.range.begin;
+  int64_t rows = stream.range.size();
   int64_t messages = 0;
   for (int64_t offset = stream.offset; offset < rows;) {
     if (parts_.stop.stop_requested()) return {grpc::StatusCode::UNAVAILABLE, "the local service is shutting down"};
@@ -215,11 +227,10 @@ grpc::Status ReadService::SendRows(Call* call, const OpenedStream& stream, int64
 arrow::Result<grpc::Status> ReadService::SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening,
                                                      int64_t* rows_sent, Writer* writer) {
   const RowBatches& rows = stream.view->rows();
-  auto stream_rows = static_cast<double>(stream.range.end - stream.range.begin);
   ARROW_ASSIGN_OR_RAISE(auto batch, NextMessageRows(rows, stream.range.begin + offset, stream.range.end, parts_.limits));
   ResponseFields fields;
-  fields.progress_at_start = static_cast<double>(offset) / stream_rows;
-  fields.progress_at_end = static_cast<double>(offset + batch->num_rows()) / stream_rows;
+  fields.progress_at_start = stream.ProgressBefore(offset);
+  fields.progress_at_end = stream.ProgressAfter(offset + batch->num_rows());
   if (parts_.throttle != nullptr || call->throttle != nullptr) {
     Duration elapsed = std::max<Duration>(parts_.clock->Monotonic() - call->began, Duration(1));
     fields.throttle_percent = static_cast<int>(std::min<int64_t>(100, call->waited * 100 / elapsed));

@@ -77,6 +77,7 @@ arrow::Result<std::shared_ptr<const ReadView>> ReadView::Make(std::shared_ptr<co
   }
   ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   std::vector<std::shared_ptr<arrow::RecordBatch>> filtered;
+  std::vector<std::shared_ptr<arrow::BooleanArray>> masks;
   for (size_t i = 0; i < projected.batches.size(); ++i) {
     const auto& batch = projected.batches[i];
     std::shared_ptr<arrow::BooleanArray> mask;
@@ -98,27 +99,13 @@ arrow::Result<std::shared_ptr<const ReadView>> ReadView::Make(std::shared_ptr<co
       filtered.push_back(kept.record_batch());
     }
     view->extra_bytes_ += batch->num_rows() / 4;  // validity and values of the mask
-    view->kept_.push_back(std::move(mask));
+    masks.push_back(std::move(mask));
   }
+  view->kept_ = KeptRows(std::move(masks));
   ARROW_ASSIGN_OR_RAISE(RowBatches kept, RowBatches::Make(projected.schema, std::move(filtered)));
   ARROW_ASSIGN_OR_RAISE(view->rows_, CutPicos(kept, view->columns_, PrecisionOf(session)));
   view->extra_bytes_ += view->rows_.bytes;
   return view;
-}
-
-RowRange ReadView::StreamRows(int64_t index, int64_t stream_count) const {
-  const RowBatches& table = table_->rows;
-  auto kept_before = [&](int64_t row) {
-    if (kept_.empty()) return row;
-    int64_t kept = 0;
-    for (size_t i = 0; i < kept_.size() && table.starts[i] < row; ++i) {
-      int64_t part = std::min(kept_[i]->length(), row - table.starts[i]);
-      kept += static_cast<const arrow::BooleanArray&>(*kept_[i]->Slice(0, part)).true_count();
-    }
-    return kept;
-  };
-  // rows * index fits: at most 1,000 streams.
-  return {kept_before(table.rows * index / stream_count), kept_before(table.rows * (index + 1) / stream_count)};
 }
 
 arrow::Result<std::shared_ptr<const ReadView>> ReadViewCache::Get(const std::shared_ptr<const StoredTable>& table,

@@ -11,16 +11,13 @@
 #include <string>
 #include <unordered_map>
 
+#include "headrace/local/kept_rows.h"
+#include "headrace/local/row_range.h"
 #include "headrace/local/session.pb.h"
 #include "headrace/local/table_store.h"
 #include "headrace/types/type_table.h"
 
 namespace headrace::local {
-
-struct RowRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
 
 class ReadView {
  public:
@@ -35,15 +32,17 @@ class ReadView {
   int64_t scanned_bytes() const { return scanned_bytes_; }
   /// What the view holds beyond the table's own memory.
   int64_t extra_bytes() const { return extra_bytes_; }
-  /// The rows of a stream. The table's rows are cut evenly before the restriction, as the service does it, so a stream may have none (case
-  /// U45).
-  RowRange StreamRows(int64_t index, int64_t stream_count) const;
+  /// Those of this view's rows that lie in a range of the table's. Streams are cut before the restriction, as the service does it, so a
+  /// stream may have none (case U45).
+  RowRange RowsIn(RowRange table_rows) const { return {kept_.Before(table_rows.begin), kept_.Before(table_rows.end)}; }
+  /// Where one of this view's rows lies in the table.
+  int64_t TableRowOf(int64_t row) const { return kept_.RowOf(row); }
 
  private:
   std::shared_ptr<const StoredTable> table_;
   TableSchema columns_;
   RowBatches rows_;
-  std::vector<std::shared_ptr<arrow::BooleanArray>> kept_;  // one per batch of the table; empty = all rows
+  KeptRows kept_;
   int64_t scanned_bytes_ = 0;
   int64_t extra_bytes_ = 0;
 };

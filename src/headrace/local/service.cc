@@ -110,6 +110,7 @@ arrow::Status Service::Impl::LoadTables() {
 arrow::Status Service::Impl::StartServer() {
   api = std::make_unique<ReadApi>(&tables, ReadApiOptions{.empty_table_streams = options.empty_table_streams,
                                                           .streams_as_asked = options.streams_as_asked,
+                                                          .ignore_offsets = options.ignore_offsets,
                                                           .seed = options.seed,
                                                           .cache_bytes = options.cache_bytes,
                                                           .clock = options.clock});

@@ -16,6 +16,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/file_system.h"
+#include "headrace/local/ignored_offsets.h"
 
 namespace headrace::local {
 
@@ -56,6 +57,8 @@ struct ServiceOptions {
   /// A session has as many streams as its max_stream_count says, one a row at most. Otherwise as the real service: one for each 250 MB,
   /// so that a small table has one whatever is asked for.
   bool streams_as_asked = false;
+  /// For tests of clients: a server that breaks the rule of ReadRowsRequest.offset.
+  IgnoredOffsets ignore_offsets = IgnoredOffsets::kNone;
   /// Chooses the rows of sample_percentage.
   uint64_t seed = 0;
   /// A JSON file of fault rules, see docs/local-service.md; more can be posted to /headrace/faults.

@@ -13,6 +13,7 @@ namespace {
 
 constexpr char kVersion = 1;
 constexpr size_t kChecksumBytes = 8;
+constexpr std::string_view kStreams = "/streams/";
 // A restriction has at most 1 MB, selected fields at most 10,000 names of 300 characters (quotas): nothing longer is a name of ours.
 constexpr size_t kLongestState = size_t{8} << 20;
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -54,9 +55,9 @@ std::optional<std::string> Decode(std::string_view text) {
   return bytes;
 }
 
-// Over the project too: a name moved to another project is another name.
-std::string Checksum(std::string_view project, std::string_view payload) {
-  std::string input = fmt::format("{}\n", project);
+// Over what stands before it, too: a state moved to another project, or a part moved to another session, is another name.
+std::string Checksum(std::string_view before, std::string_view payload) {
+  std::string input = fmt::format("{}\n", before);
   input.append(payload);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(input.data()), input.size(), digest.data());
@@ -76,7 +77,64 @@ arrow::Status NotFound(std::string_view name) {
                    fmt::format("Not found: Stream {} was not made by this service", name.substr(0, kShown)));
 }
 
+// A number that is not negative, as this service writes it: no sign, no leading zero.
+std::optional<int64_t> Integer(std::string_view text) {
+  int64_t value = 0;
+  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value < 0 || fmt::format("{}", value) != text) return std::nullopt;
+  return value;
+}
+
+// Takes what stands before `end` from the front of `rest`, and `end` itself.
+std::string_view TakeBefore(char end, std::string_view* rest) {
+  size_t at = rest->find(end);
+  std::string_view taken = rest->substr(0, at);
+  rest->remove_prefix(at == std::string_view::npos ? rest->size() : at + 1);
+  return taken;
+}
+
+// What follows "streams/". False when no stream of the session has that name.
+bool ParseStreamId(std::string_view id, StreamName* parsed) {
+  size_t dot = id.find('.');
+  auto index = Integer(id.substr(0, dot));
+  if (!index || *index >= parsed->session.stream_count()) return false;
+  parsed->index = *index;
+  parsed->rows = StreamRows(parsed->session, *index);
+  if (dot == std::string_view::npos) return true;
+
+  std::string_view rest = id.substr(dot + 1);
+  std::string_view part = TakeBefore('.', &rest);
+  if (part != PartName(StreamPart::kPrimary) && part != PartName(StreamPart::kRemainder)) return false;
+  parsed->part = part == PartName(StreamPart::kPrimary) ? StreamPart::kPrimary : StreamPart::kRemainder;
+  auto begin = Integer(TakeBefore('-', &rest));
+  auto end = Integer(TakeBefore('.', &rest));
+  if (!begin || !end || *begin >= *end || *begin < parsed->rows.begin || *end > parsed->rows.end) return false;
+  parsed->rows = {*begin, *end};
+  // Written again, so that there is one text for one part.
+  std::string name = FormatPartName(parsed->session_name, parsed->index, parsed->part, parsed->rows);
+  return std::string_view(name).substr(parsed->session_name.size() + kStreams.size()) == id;
+}
+
 }  // namespace
+
+std::string_view PartName(StreamPart part) {
+  switch (part) {
+    case StreamPart::kPrimary:
+      return "primary";
+    case StreamPart::kRemainder:
+      return "remainder";
+    case StreamPart::kOriginal:
+      break;
+  }
+  return "original";
+}
+
+RowRange StreamRows(const SessionState& session, int64_t index) {
+  int64_t count = session.stream_count();
+  // rows * index / count, in steps that fit whatever a forged name says.
+  auto before = [&](int64_t streams) { return session.table_rows() / count * streams + session.table_rows() % count * streams / count; };
+  return {before(index), before(index + 1)};
+}
 
 std::string FormatSessionName(std::string_view project, const SessionState& session) {
   std::string payload(1, kVersion);
@@ -86,6 +144,11 @@ std::string FormatSessionName(std::string_view project, const SessionState& sess
 }
 
 std::string FormatStreamName(std::string_view session_name, int64_t index) { return fmt::format("{}/streams/{}", session_name, index); }
+
+std::string FormatPartName(std::string_view session_name, int64_t index, StreamPart part, RowRange rows) {
+  std::string id = fmt::format("{}.{}.{}-{}", index, PartName(part), rows.begin, rows.end);
+  return fmt::format("{}/streams/{}.{}", session_name, id, Encode(Checksum(session_name, id)));
+}
 
 arrow::Result<StreamName> ParseStreamName(std::string_view name) {
   constexpr std::array<std::string_view, 4> kLabels = {"projects", "locations", "sessions", "streams"};
@@ -111,10 +174,8 @@ arrow::Result<StreamName> ParseStreamName(std::string_view name) {
   parsed.project = parts[0];
   body.remove_prefix(1);
   if (!parsed.session.ParseFromArray(body.data(), static_cast<int>(body.size()))) return NotFound(name);
-  const char* end = parts[3].data() + parts[3].size();
-  auto [stop, error] = std::from_chars(parts[3].data(), end, parsed.index);
-  bool canonical = error == std::errc() && stop == end && fmt::format("{}", parsed.index) == parts[3];
-  if (!canonical || parsed.index < 0 || parsed.index >= parsed.session.stream_count()) return NotFound(name);
+  parsed.session_name = name.substr(0, name.size() - parts[3].size() - kStreams.size());
+  if (parsed.session.table_rows() < 0 || !ParseStreamId(parts[3], &parsed)) return NotFound(name);
   return parsed;
 }
 
