@@ -21,10 +21,13 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_readme_example_is_the_compiled_one():
-    (shown,) = blocks(ROOT / "README.md", "cpp")
-    compiled = (HERE / "readme_example.cc").read_text().split("// README.md\n")[1].split("// README.md ends\n")[0]
-    assert shown == compiled
+def marked(file, mark):
+    return (HERE / file).read_text().split(f"// {mark}\n")[1].split(f"// {mark} ends\n")[0]
+
+
+def test_the_examples_are_the_compiled_ones():
+    assert blocks(ROOT / "README.md", "cpp") == [marked("readme_example.cc", "README.md")]
+    assert blocks(ROOT / "docs" / "rows.md", "cpp") == [marked("rows_example.cc", f"docs/rows.md {number}") for number in (1, 2)]
 
 
 def test_the_readme_example_runs(build_dir, headrace, tmp_path):
@@ -36,6 +39,30 @@ def test_the_readme_example_runs(build_dir, headrace, tmp_path):
     assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr
     parts = [pq.read_table(path) for path in sorted((tmp_path / "orders").glob("*.parquet"))]
     assert pa.concat_tables(parts).sort_by("id").equals(orders.select(["id", "amount"]))
+
+
+def test_the_examples_of_rows_run_also_when_streams_break(build_dir, headrace, tmp_path):
+    rows = 1000
+    orders = pa.table({"id": range(rows), "amount": [None if i % 7 == 0 else i / 2 for i in range(rows)], "tags": [["a", None][: i % 2] for i in range(rows)]})
+    pq.write_table(orders, tmp_path / "source.parquet")
+    arguments = ["--load", f"my-project.sales.orders={tmp_path / 'source.parquet'}", "--message-rows", "100"]
+    with Server(headrace, tmp_path, *arguments) as server:
+        server.set_faults({"method": "ReadRows", "after_messages": 2, "times": 2, "action": {"status": {"code": "UNAVAILABLE"}}})
+        environment = dict(os.environ, BIGQUERY_STORAGE_EMULATOR_HOST=server.grpc)
+        done = subprocess.run([build_dir / "bin" / "docs_rows_example"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert server.faults_fired() == [2]
+        counters = server.counters()
+    lines = done.stdout.splitlines()
+    assert float(lines[0].split()[1]) == sum(i / 2 for i in range(rows) if i % 7)
+    assert lines[401] == "go on"
+
+    def text(i):
+        amount = "" if i % 7 == 0 else f"{i / 2}"
+        return f"id={i} amount={amount} tags={['[]', '[' + chr(34) + 'a' + chr(34) + ']'][i % 2]}"
+
+    assert lines[1:401] + lines[402:] == [text(i) for i in range(rows)]
+    assert counters["sessions_created"] == 2, "what goes on from a state plans nothing"
 
 
 def documented_commands():

@@ -24,6 +24,6 @@ struct ReadOptions {
 };
 
 /// Plans the source (which may take long) and reads it. A continuous source is refused.
-arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Read(std::shared_ptr<const Source> source, ReadOptions options);
+arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Read(std::shared_ptr<const Source> source, const ReadOptions& options);
 
 }  // namespace headrace

@@ -65,7 +65,7 @@ arrow::Status ReaderLoop::Drain(const AssignedSplit& assigned, SplitReader* read
     waiting_since_ = -1;
     // Each answer is applied before the next one is asked for: no end and no checkpoint can pass between a cut and its far part.
     if (auto* batch = std::get_if<Batch>(&answer)) {
-      ARROW_RETURN_NOT_OK(Enqueue(assigned, std::move(*batch), stop));
+      ARROW_RETURN_NOT_OK(Enqueue(assigned, reader, std::move(*batch), stop));
     } else if (auto* cut = std::get_if<Cut>(&answer)) {
       auto far = static_cast<int64_t>(cut->far.size());
       ARROW_RETURN_NOT_OK(
@@ -79,7 +79,7 @@ arrow::Status ReaderLoop::Drain(const AssignedSplit& assigned, SplitReader* read
   return arrow::Status::Cancelled("stopped");
 }
 
-arrow::Status ReaderLoop::Enqueue(const AssignedSplit& assigned, Batch batch, const std::stop_token& stop) {
+arrow::Status ReaderLoop::Enqueue(const AssignedSplit& assigned, SplitReader* reader, Batch batch, const std::stop_token& stop) {
   LedgerCounts counts{.wire_bytes = batch.wire_bytes};
   if (batch.rows != nullptr) {
     counts.rows = batch.rows->num_rows();
@@ -87,6 +87,7 @@ arrow::Status ReaderLoop::Enqueue(const AssignedSplit& assigned, Batch batch, co
   }
   std::string position = batch.position;
   if (counts.rows == 0) return parts_.ledger->Advance(assigned.attempt, std::move(position), counts, [] {});
+  if (parts_.deliver) return parts_.deliver(assigned, reader, std::move(batch), counts, stop);
   ARROW_RETURN_NOT_OK(parts_.rate->Acquire(counts.rows, counts.memory_bytes, stop));
   auto* queue = parts_.queues[static_cast<size_t>(assigned.writer)];
   // What the batch holds of the budget may be more than its buffers (the message they lie in), so the larger one counts.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -57,6 +58,11 @@ struct ReaderParts {
   RateLimiter* rate = nullptr;
   RestartBudget* restarts = nullptr;
   std::chrono::milliseconds restart_delay{0};
+  /// Takes each batch that has rows, in place of the queues, and applies it to the ledger when its rows are done with. The next batch of
+  /// the split is asked for once it returns.
+  std::function<arrow::Status(const AssignedSplit& split, SplitReader* reader, Batch batch, const LedgerCounts& counts,
+                              const std::stop_token& stop)>
+      deliver{};
 };
 
 class ReaderLoop {
@@ -79,7 +85,7 @@ class ReaderLoop {
  private:
   arrow::Status ReadSplit(const AssignedSplit& assigned, const std::stop_token& stop);
   arrow::Status Drain(const AssignedSplit& assigned, SplitReader* reader, const std::stop_token& stop);
-  arrow::Status Enqueue(const AssignedSplit& assigned, Batch batch, const std::stop_token& stop);
+  arrow::Status Enqueue(const AssignedSplit& assigned, SplitReader* reader, Batch batch, const std::stop_token& stop);
   void SetCurrent(SplitReader* reader);
 
   const ReaderParts& parts_;
