@@ -116,9 +116,7 @@ std::string Counters::ToJson(const std::vector<FaultScript::Count>& faults) cons
     }
     json["streams"].push_back(std::move(item));
   }
-  json["faults"] = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < faults.size(); ++i)
-    json["faults"].push_back({{"rule", i}, {"calls", faults[i].calls}, {"fired", faults[i].fired}});
+  json["faults"] = nlohmann::ordered_json::parse(FaultCountsJson(faults));
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

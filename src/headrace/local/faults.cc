@@ -1,195 +1,104 @@
 #include "headrace/local/faults.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
+#include <unordered_map>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "headrace/local/fault_places.h"
 
 namespace headrace::local {
 namespace {
 
-using Json = nlohmann::json;
-
-// Bounds of a script: generous for a test, small for the service.
-constexpr size_t kMostRules = 1000;
-constexpr int64_t kLongestDelayMs = 600'000;
-
-arrow::Status RuleError(size_t rule, std::string_view message) {
-  return MakeError({.code = Code::kInvalidArgument, .resource = "fault script", .reason = "INVALID_FAULTS"},
-                   fmt::format("Fault rule {}: {}", rule, message));
-}
-
-arrow::Status CheckKeys(size_t rule, const Json& object, std::string_view where, const std::set<std::string>& known) {
-  if (!object.is_object()) return RuleError(rule, fmt::format("{} must be an object.", where));
-  for (const auto& item : object.items()) {
-    if (known.contains(item.key())) continue;
-    std::string list;
-    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-    return RuleError(rule, fmt::format("unknown key \"{}\" in {}. Known keys: {}.", item.key(), where, list));
-  }
-  return arrow::Status::OK();
-}
-
-arrow::Result<int64_t> Integer(size_t rule, const Json& value, std::string_view key, int64_t least, int64_t most = INT64_MAX) {
-  bool in_range = value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
-  if (in_range && value.get<int64_t>() >= least && value.get<int64_t>() <= most) return value.get<int64_t>();
-  return RuleError(rule, most == INT64_MAX ? fmt::format("{} must be an integer of at least {}.", key, least)
-                                           : fmt::format("{} must be an integer from {} to {}.", key, least, most));
-}
-
-arrow::Result<std::string> Text(size_t rule, const Json& value, std::string_view key) {
-  if (value.is_string()) return value.get<std::string>();
-  return RuleError(rule, fmt::format("{} must be a string.", key));
-}
-
-arrow::Result<FaultAction> ParseStatus(size_t rule, const Json& status) {
-  ARROW_RETURN_NOT_OK(CheckKeys(rule, status, "status", {"code", "message", "retry_delay_ms"}));
-  StatusFault fault;
-  if (!status.contains("code")) return RuleError(rule, "status needs a code.");
-  ARROW_ASSIGN_OR_RAISE(std::string name, Text(rule, status["code"], "code"));
-  auto code = CodeFromName(name);
-  if (!code || *code == Code::kOk)
-    return RuleError(rule, fmt::format("\"{}\" is not the name of a gRPC error code (like UNAVAILABLE).", name));
-  fault.code = *code;
-  fault.message = fmt::format("Scripted fault: {}", name);
-  if (status.contains("message")) {
-    ARROW_ASSIGN_OR_RAISE(fault.message, Text(rule, status["message"], "message"));
-  }
-  if (status.contains("retry_delay_ms")) {
-    ARROW_ASSIGN_OR_RAISE(fault.retry_delay_ms, Integer(rule, status["retry_delay_ms"], "retry_delay_ms", 0));
-  }
-  return fault;
-}
-
-arrow::Result<FaultAction> ParseAction(size_t rule, const Json& action) {
-  ARROW_RETURN_NOT_OK(CheckKeys(rule, action, "action", {"status", "drop", "delay_ms", "throttle_bytes_per_second"}));
-  if (action.size() != 1) return RuleError(rule, "action must have exactly one of status, drop, delay_ms, throttle_bytes_per_second.");
-  if (action.contains("status")) return ParseStatus(rule, action["status"]);
-  if (action.contains("delay_ms")) {
-    ARROW_ASSIGN_OR_RAISE(int64_t delay, Integer(rule, action["delay_ms"], "delay_ms", 0, kLongestDelayMs));
-    return DelayFault{delay};
-  }
-  if (action.contains("throttle_bytes_per_second")) {
-    ARROW_ASSIGN_OR_RAISE(int64_t rate, Integer(rule, action["throttle_bytes_per_second"], "throttle_bytes_per_second", 1));
-    return ThrottleFault{rate};
-  }
-  if (action["drop"] != Json(true)) return RuleError(rule, "drop must be true.");
-  return DropFault{};
-}
-
-arrow::Status ParseMatch(size_t index, const Json& match, FaultRule* rule) {
-  ARROW_RETURN_NOT_OK(CheckKeys(index, match, "match", {"stream", "table", "offset"}));
-  if (match.contains("stream")) {
-    ARROW_ASSIGN_OR_RAISE(rule->stream, Integer(index, match["stream"], "stream", 0));
-  }
-  if (match.contains("offset")) {
-    ARROW_ASSIGN_OR_RAISE(rule->offset, Integer(index, match["offset"], "offset", 0));
-  }
-  if (match.contains("table")) {
-    ARROW_ASSIGN_OR_RAISE(rule->table, Text(index, match["table"], "table"));
-  }
-  return arrow::Status::OK();
-}
-
-arrow::Status ParseOccasion(size_t index, const Json& json, FaultRule* rule) {
-  if (json.contains("call") && json["call"] != Json("every")) {
-    if (!json["call"].is_number_integer()) return RuleError(index, "call must be a number of at least 1, or \"every\".");
-    ARROW_ASSIGN_OR_RAISE(rule->call, Integer(index, json["call"], "call", 1));
-    rule->times = 1;
-  }
-  if (json.contains("times")) {
-    ARROW_ASSIGN_OR_RAISE(rule->times, Integer(index, json["times"], "times", 1));
-  }
-  if (json.contains("after_messages")) {
-    if (json["after_messages"] == Json("after_last")) {
-      rule->after_messages.reset();
-    } else if (!json["after_messages"].is_number_integer()) {
-      return RuleError(index, "after_messages must be a number of at least 0, or \"after_last\".");
-    } else {
-      ARROW_ASSIGN_OR_RAISE(rule->after_messages, Integer(index, json["after_messages"], "after_messages", 0));
-    }
-  }
-  return arrow::Status::OK();
-}
-
-arrow::Result<FaultRule> ParseRule(size_t index, const Json& json) {
-  ARROW_RETURN_NOT_OK(CheckKeys(index, json, "a rule", {"method", "match", "call", "times", "after_messages", "action"}));
-  FaultRule rule;
-  if (!json.contains("method") || !json.contains("action")) return RuleError(index, "a rule needs a method and an action.");
-  ARROW_ASSIGN_OR_RAISE(rule.method, Text(index, json["method"], "method"));
-  constexpr std::array kMethods = {"CreateReadSession", "ReadRows", "SplitReadStream"};
-  if (std::find(kMethods.begin(), kMethods.end(), rule.method) == kMethods.end()) {
-    return RuleError(index,
-                     fmt::format("\"{}\" is not a method of the service (CreateReadSession, ReadRows, SplitReadStream).", rule.method));
-  }
-  if (json.contains("match")) ARROW_RETURN_NOT_OK(ParseMatch(index, json["match"], &rule));
-  ARROW_RETURN_NOT_OK(ParseOccasion(index, json, &rule));
-  ARROW_ASSIGN_OR_RAISE(rule.action, ParseAction(index, json["action"]));
-  bool for_streams = rule.offset.has_value() || rule.after_messages != 0 || std::holds_alternative<ThrottleFault>(rule.action);
-  if (rule.method != "ReadRows" && for_streams) {
-    return RuleError(index, fmt::format("offset, after_messages and throttle_bytes_per_second are for ReadRows, not for {}.", rule.method));
-  }
-  if (rule.method == "CreateReadSession" && rule.stream) return RuleError(index, "CreateReadSession has no stream to match.");
-  return rule;
-}
-
 bool Matches(const FaultRule& rule, const FaultCall& call) {
   return rule.method == call.method && (!rule.table || *rule.table == call.table) && (!rule.stream || rule.stream == call.stream) &&
-         (!rule.offset || rule.offset == call.offset);
+         (!rule.part || (call.stream && *rule.part == call.part)) && (!rule.offset || rule.offset == call.offset);
+}
+
+// The call ends here: the rules behind this one stay as they are.
+bool Ends(const FaultRule& rule, const FaultAction& action) {
+  bool expires = std::holds_alternative<ExpireFault>(action) && rule.method != "CreateReadSession";
+  return expires || std::holds_alternative<StatusFault>(action) || std::holds_alternative<DropFault>(action);
 }
 
 }  // namespace
-
-arrow::Result<std::vector<FaultRule>> ParseFaultRules(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object() || json.size() != 1 || !json.contains("rules") || !json["rules"].is_array()) {
-    return MakeError({.code = Code::kInvalidArgument, .resource = "fault script", .reason = "INVALID_FAULTS"},
-                     "A fault script is a JSON object with the one key \"rules\", a list of rules.");
-  }
-  if (json["rules"].size() > kMostRules) return RuleError(kMostRules, fmt::format("a script has at most {} rules.", kMostRules));
-  std::vector<FaultRule> rules;
-  for (const Json& rule : json["rules"]) {
-    ARROW_ASSIGN_OR_RAISE(rules.emplace_back(), ParseRule(rules.size(), rule));
-  }
-  return rules;
-}
 
 struct CallFaults::State {
   std::mutex mutex;
   std::vector<FaultRule> rules;
   std::vector<FaultScript::Count> counts;
-  std::vector<std::shared_ptr<Throttle>> throttles;
+  std::vector<std::vector<std::shared_ptr<Throttle>>> throttles;  // by rule and action
+  // By rule, and in it by the stream's name: the first block of rows whose place no call has reached. Each place fires once, so that a call
+  // that comes again gets on.
+  std::vector<std::unordered_map<uint64_t, int64_t>> next_blocks;
+
+  bool Spent(size_t rule) const { return rules[rule].times && !rules[rule].call && counts[rule].fired >= *rules[rule].times; }
+  Fired Fire(size_t rule, size_t index) {
+    const FaultAction& action = rules[rule].actions[index];
+    if (!std::holds_alternative<IdleFault>(action)) Count(rule, index);
+    return {action, throttles[rule][index], rule, index};
+  }
+  void Count(size_t rule, size_t index) {
+    ++counts[rule].fired;
+    if (rules[rule].places) ++counts[rule].by_action[index];
+  }
 };
 
-std::vector<CallFaults::Fired> CallFaults::AfterMessages(int64_t messages) { return Take(messages); }
-std::vector<CallFaults::Fired> CallFaults::AfterLast() { return Take(std::nullopt); }
+std::vector<CallFaults::Fired> CallFaults::AfterMessages(int64_t messages) { return Take(messages, false); }
+std::vector<CallFaults::Fired> CallFaults::AfterLast() { return Take(std::nullopt, false); }
 
-std::vector<CallFaults::Fired> CallFaults::Take(std::optional<int64_t> point) {
+std::vector<CallFaults::Fired> CallFaults::ForMessage(int64_t messages, RowRange rows) {
+  std::vector<Fired> fired;
+  if (!placed_.empty()) {
+    std::lock_guard lock(state_->mutex);
+    for (size_t rule : placed_) {
+      TakePlace(rule, rows, &fired);
+      if (!fired.empty() && Ends(state_->rules[fired.back().rule], fired.back().action)) return fired;
+    }
+  }
+  for (Fired& one : Take(messages, true)) fired.push_back(std::move(one));
+  return fired;
+}
+
+void CallFaults::TakePlace(size_t rule, RowRange rows, std::vector<Fired>* fired) {
+  const FaultRule& what = state_->rules[rule];
+  int64_t every = what.places->every_rows;
+  int64_t& block = state_->next_blocks[rule].try_emplace(stream_, 0).first->second;
+  block = std::max(block, rows.begin / every);
+  for (bool took = false; block <= (rows.end - 1) / every; ++block) {
+    FaultPlace place = PlaceOf(what.places->seed, stream_rows_, every, what.actions.size(), block);
+    if (place.row >= rows.end) return;
+    // One for a message: where places lie closer than messages are long, the others pass with it.
+    if (took || place.row < rows.begin || state_->Spent(rule)) continue;
+    took = true;
+    fired->push_back(state_->Fire(rule, place.action));
+  }
+}
+
+std::vector<CallFaults::Fired> CallFaults::Take(std::optional<int64_t> point, bool of_message) {
   std::vector<Fired> fired;
   if (armed_.empty()) return fired;
   std::lock_guard lock(state_->mutex);
   for (auto at = armed_.begin(); at != armed_.end();) {
-    const FaultRule& rule = state_->rules[*at];
-    if (rule.after_messages != point) {
+    size_t index = *at;
+    const FaultRule& rule = state_->rules[index];
+    if (rule.after_messages != point || IsOfMessage(rule.actions.front()) != of_message) {
       ++at;
       continue;
     }
-    FaultScript::Count& count = state_->counts[*at];
     // An "every" rule with a bound may have been used up by another call since this one began.
-    if (rule.call || !rule.times || count.fired < *rule.times) {
-      ++count.fired;
-      fired.push_back({rule.action, state_->throttles[*at]});
-    }
+    bool fires = !state_->Spent(index);
+    if (fires) fired.push_back(state_->Fire(index, 0));
     at = armed_.erase(at);
-    // The call ends here: the rules behind this one stay as they are.
-    bool ends = !fired.empty() &&
-                (std::holds_alternative<StatusFault>(fired.back().action) || std::holds_alternative<DropFault>(fired.back().action));
-    if (ends) break;
+    if (fires && Ends(rule, rule.actions.front())) break;
   }
   return fired;
+}
+
+void CallFaults::CountClosed(const Fired& fired) const {
+  std::lock_guard lock(state_->mutex);
+  state_->Count(fired.rule, fired.index);
 }
 
 FaultScript::FaultScript(Clock* clock) : clock_(clock), state_(std::make_shared<CallFaults::State>()) {}
@@ -197,9 +106,14 @@ FaultScript::FaultScript(Clock* clock) : clock_(clock), state_(std::make_shared<
 void FaultScript::Replace(std::vector<FaultRule> rules) {
   auto state = std::make_shared<CallFaults::State>();
   state->counts.resize(rules.size());
-  for (const FaultRule& rule : rules) {
-    const auto* throttle = std::get_if<ThrottleFault>(&rule.action);
-    state->throttles.push_back(throttle == nullptr ? nullptr : std::make_shared<Throttle>(clock_, throttle->bytes_per_second));
+  state->next_blocks.resize(rules.size());
+  for (size_t i = 0; i < rules.size(); ++i) {
+    auto& throttles = state->throttles.emplace_back();
+    for (const FaultAction& action : rules[i].actions) {
+      const auto* throttle = std::get_if<ThrottleFault>(&action);
+      throttles.push_back(throttle == nullptr ? nullptr : std::make_shared<Throttle>(clock_, throttle->bytes_per_second));
+    }
+    if (rules[i].places) state->counts[i].by_action.resize(rules[i].actions.size());
   }
   state->rules = std::move(rules);
   std::lock_guard lock(mutex_);
@@ -212,13 +126,15 @@ CallFaults FaultScript::Begin(const FaultCall& call) {
     std::lock_guard lock(mutex_);
     faults.state_ = state_;
   }
+  faults.stream_ = HashOf(call.stream_name);
+  faults.stream_rows_ = call.stream_rows;
   std::lock_guard lock(faults.state_->mutex);
   for (size_t i = 0; i < faults.state_->rules.size(); ++i) {
     const FaultRule& rule = faults.state_->rules[i];
     if (!Matches(rule, call)) continue;
     int64_t number = ++faults.state_->counts[i].calls;
     if (rule.call && (number < *rule.call || number - *rule.call >= *rule.times)) continue;
-    faults.armed_.push_back(i);
+    (rule.places ? faults.placed_ : faults.armed_).push_back(i);
   }
   return faults;
 }
@@ -231,6 +147,16 @@ std::vector<FaultScript::Count> FaultScript::Counts() const {
   }
   std::lock_guard lock(state->mutex);
   return state->counts;
+}
+
+std::string FaultCountsJson(const std::vector<FaultScript::Count>& counts) {
+  auto json = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < counts.size(); ++i) {
+    nlohmann::ordered_json item = {{"rule", i}, {"calls", counts[i].calls}, {"fired", counts[i].fired}};
+    if (!counts[i].by_action.empty()) item["by_action"] = counts[i].by_action;
+    json.push_back(std::move(item));
+  }
+  return json.dump();
 }
 
 }  // namespace headrace::local

@@ -1,5 +1,5 @@
-// Scripted faults: rules read from JSON that say which call breaks when and how. Deterministic: what fires depends on the order of calls
-// alone.
+// Scripted faults: what the rules of a script have for each call. Deterministic: what fires depends on the order of calls, and for rules
+// with a seed on the rows that a stream has reached, alone.
 //
 // FaultScript may be used from any thread; a CallFaults belongs to one call.
 #pragma once
@@ -9,48 +9,22 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
-#include "headrace/base/error.h"
+#include "headrace/local/fault_rules.h"
+#include "headrace/local/row_range.h"
 #include "headrace/local/throttle.h"
 
 namespace headrace::local {
-
-struct StatusFault {
-  Code code = Code::kUnavailable;
-  std::string message{};
-  std::optional<int64_t> retry_delay_ms{};  // sent as google.rpc.RetryInfo
-};
-struct DropFault {};  // breaks the TCP connection of the call
-struct DelayFault {
-  int64_t milliseconds = 0;
-};
-struct ThrottleFault {  // the rest of the call; one budget for all calls that the rule fired for
-  int64_t bytes_per_second = 0;
-};
-using FaultAction = std::variant<StatusFault, DropFault, DelayFault, ThrottleFault>;
-
-struct FaultRule {
-  std::string method{};
-  std::optional<int64_t> stream{};
-  std::optional<std::string> table{};
-  std::optional<int64_t> offset{};
-  std::optional<int64_t> call{};              // the first matching call that fires, from 1; none = every
-  std::optional<int64_t> times{};             // none = no bound
-  std::optional<int64_t> after_messages = 0;  // none = after the last message, before the status
-  FaultAction action{};
-};
-
-/// INVALID_ARGUMENT that names the rule and the key. Unknown keys are errors.
-arrow::Result<std::vector<FaultRule>> ParseFaultRules(std::string_view json);
 
 struct FaultCall {
   std::string method{};
   std::string table{};
   std::optional<int64_t> stream{};
+  StreamPart part = StreamPart::kOriginal;
   std::optional<int64_t> offset{};
+  std::string stream_name{};  // as the client gave it
+  std::string stream_rows{};  // tells the stream by what it holds, the same in every session: what seeds depend on
 };
 
 class FaultScript;
@@ -61,18 +35,29 @@ class CallFaults {
   struct Fired {
     FaultAction action{};
     std::shared_ptr<Throttle> throttle{};  // of a ThrottleFault
+    size_t rule = 0;
+    size_t index = 0;  // of the action in its rule
   };
-  /// What fires once `messages` were sent (before the next one), rule by rule.
+  /// What fires once `messages` were sent, rule by rule, but for what happens to a message.
   std::vector<Fired> AfterMessages(int64_t messages);
-  /// What fires after the last message.
+  /// What fires for the next message, which follows `messages` others and has these rows of the stream: what happens to it, and what rules
+  /// with a seed have at one of its rows.
+  std::vector<Fired> ForMessage(int64_t messages, RowRange rows);
+  /// What fires when the call is carried out, before its status.
   std::vector<Fired> AfterLast();
+  /// Counts an IdleFault, which is not counted before it closes a stream. Any thread.
+  void CountClosed(const Fired& fired) const;
 
  private:
   friend class FaultScript;
   struct State;
-  std::vector<Fired> Take(std::optional<int64_t> point);
+  std::vector<Fired> Take(std::optional<int64_t> point, bool of_message);
+  void TakePlace(size_t rule, RowRange rows, std::vector<Fired>* fired);
   std::shared_ptr<State> state_;  // of the script as it was when the call came
   std::vector<size_t> armed_;     // rules that may fire in this call
+  std::vector<size_t> placed_;    // those of them that have places
+  uint64_t stream_ = 0;           // the name's hash
+  std::string stream_rows_;
 };
 
 class FaultScript {
@@ -85,6 +70,7 @@ class FaultScript {
   struct Count {
     int64_t calls = 0;  // matching ones
     int64_t fired = 0;
+    std::vector<int64_t> by_action{};  // of a rule with places
   };
   std::vector<Count> Counts() const;
 
@@ -93,5 +79,8 @@ class FaultScript {
   mutable std::mutex mutex_;
   std::shared_ptr<CallFaults::State> state_;
 };
+
+/// The counts as GET /headrace/faults and /headrace/counters show them: a list.
+std::string FaultCountsJson(const std::vector<FaultScript::Count>& counts);
 
 }  // namespace headrace::local

@@ -1,7 +1,12 @@
 #include "headrace/local/faults.h"
 
+#include <algorithm>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "headrace/local/fault_places.h"
 
 namespace headrace::local {
 namespace {
@@ -43,6 +48,43 @@ TEST(FaultRulesTest, WrongScriptsSayWhere) {
       {kOpen + R"("after_messages":"x","action":{"drop":true}}]})", "after_messages must be a number"},
       {kOpen + R"("after_messages":18446744073709551615,"action":{"drop":true}}]})", "after_messages must be an integer"},
       {kOpen + R"("action":{"drop":true}},{"method":"ReadRows","y":1}]})", "Fault rule 1: unknown key \"y\""},
+      {kOpen + R"("match":{"part":"second"},"action":{"drop":true}}]})", "part must be \"original\", \"primary\" or \"remainder\""},
+      {kOpen + R"("action":{"lose_answer":true}}]})", "lose_answer must be \"drop\" or an object"},
+      {kOpen + R"("action":{"lose_answer":{}}}]})", "lose_answer needs a code"},
+      {kOpen + R"("after_messages":1,"action":{"lose_answer":"drop"}}]})", "takes no after_messages"},
+      {kOpen + R"("action":{"expire_session":false}}]})", "expire_session must be true or an object"},
+      {kOpen + R"("action":{"expire_session":{"code":"OK"}}}]})", "\"OK\" is not the name"},
+      {kOpen + R"("action":{"close_idle":5}}]})", "close_idle must be an object"},
+      {kOpen + R"("action":{"close_idle":{}}}]})", "close_idle needs after_ms"},
+      {kOpen + R"("action":{"close_idle":{"after_ms":0}}}]})", "after_ms must be an integer from 1 to 600000"},
+      {kOpen + R"("action":{"close_idle":{"after_ms":1,"retry_delay_ms":1}}}]})", "unknown key \"retry_delay_ms\""},
+      {kOpen + R"("action":{"duplicate":2}}]})", "duplicate must be true"},
+      {kOpen + R"("action":{"skip":false}}]})", "skip must be true"},
+      {kOpen + R"("action":{"truncate_bytes":0}}]})", "truncate_bytes must be an integer of at least 1"},
+      {kOpen + R"("action":{"corrupt":true}}]})", "corrupt must be an object"},
+      {kOpen + R"("action":{"corrupt":{"at":"x"}}}]})", "at must be an integer"},
+      {kOpen + R"("action":{"corrupt":{"bytes":0}}}]})", "bytes must be an integer of at least 1"},
+      {kOpen + R"("action":{"row_count_off_by":0}}]})", "row_count_off_by must not be 0"},
+      {kOpen + R"("action":{"row_count_off_by":1.5}}]})", "row_count_off_by must be an integer"},
+      {kOpen + R"("action":{"change_schema":true}}]})", "change_schema must be"},
+      {kOpen + R"("after_messages":"after_last","action":{"skip":true}}]})", "there is none that this could happen to"},
+      {R"({"rules":[{"method":"SplitReadStream","action":{"duplicate":true}}]})", "are for ReadRows, not for SplitReadStream"},
+      {R"({"rules":[{"method":"SplitReadStream","after_messages":"after_last","action":{"drop":true}}]})", "are for ReadRows"},
+      {R"({"rules":[{"method":"CreateReadSession","action":{"close_idle":{"after_ms":1}}}]})", "are for ReadRows"},
+      {R"({"rules":[{"method":"CreateReadSession","match":{"part":"primary"},"action":{"drop":true}}]})", "has no stream"},
+      {R"({"rules":[{"method":"SplitReadStream","every_rows":1,"actions":[{"drop":true}]}]})", "are for ReadRows"},
+      {kOpen + R"("every_rows":10}]})", "go together"},
+      {kOpen + R"("seed":10}]})", "go together"},
+      {kOpen + R"("actions":[{"drop":true}]}]})", "go together"},
+      {kOpen + R"("every_rows":0,"actions":[{"drop":true}]}]})", "every_rows must be an integer from 1"},
+      {kOpen + R"("every_rows":5,"actions":[]}]})", "a list of 1 to 100 actions"},
+      {kOpen + R"("every_rows":5,"actions":{"drop":true}}]})", "a list of 1 to 100 actions"},
+      {kOpen + R"("every_rows":5,"seed":"x","actions":[{"drop":true}]}]})", "seed must be an integer"},
+      {kOpen + R"("every_rows":5,"actions":[{"drop":true},{"boom":1}]}]})", "unknown key \"boom\" in action"},
+      {kOpen + R"("every_rows":5,"actions":[{"lose_answer":"drop"}]}]})", "lose_answer does not go with every_rows"},
+      {kOpen + R"("every_rows":5,"call":1,"actions":[{"drop":true}]}]})", "call does not go with every_rows"},
+      {kOpen + R"("every_rows":5,"after_messages":1,"actions":[{"drop":true}]}]})", "after_messages does not go with every_rows"},
+      {kOpen + R"("every_rows":5,"action":{"drop":true},"actions":[{"drop":true}]}]})", "action does not go with every_rows"},
       {R"({"rules":[{"method":"CreateReadSession","after_messages":1,"action":{"drop":true}}]})", "are for ReadRows"},
       {R"({"rules":[{"method":"CreateReadSession","match":{"stream":1},"action":{"drop":true}}]})", "has no stream"},
   };
@@ -80,6 +122,8 @@ TEST(FaultScriptTest, WhichCallsFire) {
   EXPECT_EQ(Fires(rule(R"("match":{"table":"p.d.t","stream":0,"offset":5},"call":2,)")), "---x-");
   EXPECT_EQ(Fires(rule(R"("match":{"table":"p.d.u"},)")), "-----");
   EXPECT_EQ(Fires(rule(R"("after_messages":1,)")), "-----");
+  EXPECT_EQ(Fires(rule(R"("match":{"part":"original"},)")), "xxxxx");
+  EXPECT_EQ(Fires(rule(R"("match":{"part":"primary"},)")), "-----");
 }
 
 TEST(FaultScriptTest, PointsAndCounts) {
@@ -106,6 +150,89 @@ TEST(FaultScriptTest, PointsAndCounts) {
   EXPECT_EQ(counts[2].fired, 1);
   EXPECT_EQ(counts[3].fired, 0);
   EXPECT_EQ(counts[3].calls, 1);
+}
+
+TEST(FaultScriptTest, MessagesHaveTheirOwnPoint) {
+  FaultScript script(RealClock());
+  script.Replace(Rules(R"({"method":"ReadRows","after_messages":1,"action":{"skip":true}},
+                          {"method":"ReadRows","after_messages":1,"action":{"delay_ms":5}},
+                          {"method":"ReadRows","after_messages":1,"action":{"close_idle":{"after_ms":7}}})"));
+  CallFaults faults = script.Begin({.method = "ReadRows"});
+  EXPECT_TRUE(faults.AfterMessages(0).empty());
+  EXPECT_TRUE(faults.ForMessage(0, {0, 5}).empty());
+  auto fired = faults.AfterMessages(1);
+  ASSERT_EQ(fired.size(), 2U);
+  EXPECT_EQ(script.Counts()[0].fired, 0);  // no message yet
+  EXPECT_EQ(script.Counts()[2].fired, 0);  // nothing was closed yet
+  faults.CountClosed(fired[1]);
+  EXPECT_EQ(script.Counts()[2].fired, 1);
+  fired = faults.ForMessage(1, {5, 10});
+  ASSERT_EQ(fired.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<SkipFault>(fired[0].action));
+  EXPECT_EQ(script.Counts()[0].fired, 1);
+  EXPECT_TRUE(faults.ForMessage(2, {10, 15}).empty());
+}
+
+// Reads the 1,000 rows of a stream in messages of 7 and comes again where a fault ended it; answers "row:action ..." of all that fired.
+std::string Places(const std::string& rule, const std::string& stream, const std::string& stream_rows, FaultScript* script) {
+  if (!rule.empty()) script->Replace(Rules(rule));
+  std::string places;
+  for (int64_t offset = 0, calls = 0; offset < 1000 && calls < 1000; ++calls) {
+    CallFaults faults =
+        script->Begin({.method = "ReadRows", .table = "p.d.t", .stream = 0, .stream_name = stream, .stream_rows = stream_rows});
+    bool ended = false;
+    for (; offset < 1000 && !ended; offset += ended ? 0 : 7) {
+      auto fired = faults.ForMessage(0, {offset, std::min<int64_t>(offset + 7, 1000)});
+      EXPECT_LE(fired.size(), 1U);
+      if (fired.empty()) continue;
+      ended = std::holds_alternative<StatusFault>(fired[0].action);
+      places += std::to_string(offset) + ":" + std::to_string(fired[0].index) + " ";
+    }
+  }
+  return places;
+}
+
+TEST(FaultScriptTest, PlacesBySeed) {
+  auto rule = [](int64_t every, int64_t seed, const std::string& more = "") {
+    return R"({"method":"ReadRows","every_rows":)" + std::to_string(every) + R"(,"seed":)" + std::to_string(seed) + more +
+           R"(,"actions":[{"status":{"code":"UNAVAILABLE"}},{"duplicate":true},{"delay_ms":1}]})";
+  };
+  FaultScript script(RealClock());
+  std::string places = Places(rule(100, 1), "s", "r", &script);
+  EXPECT_EQ(std::count(places.begin(), places.end(), ':'), 10);  // one in each 100 rows, and each once
+  for (const char* action : {":0 ", ":1 ", ":2 "}) EXPECT_THAT(places, HasSubstr(action));
+  auto count = script.Counts()[0];
+  EXPECT_EQ(count.fired, 10);
+  EXPECT_EQ(count.by_action.size(), 3U);
+  EXPECT_EQ(count.by_action[0] + count.by_action[1] + count.by_action[2], 10);
+  EXPECT_EQ(count.calls, count.by_action[0] + 1);
+  EXPECT_THAT(FaultCountsJson(script.Counts()), HasSubstr("\"by_action\":["));
+
+  EXPECT_EQ(Places("", "s", "r", &script), "");          // each place fires once
+  EXPECT_EQ(Places("", "other", "r", &script), places);  // another session's stream over the same rows has the same
+  EXPECT_EQ(Places(rule(100, 1), "s", "r", &script), places);
+  EXPECT_NE(Places(rule(100, 2), "s", "r", &script), places);
+  EXPECT_NE(Places(rule(100, 1), "s", "q", &script), places);
+  EXPECT_EQ(Places(rule(1'000'000'000'000, 1), "s", "r", &script), "");  // almost surely beyond the stream, and so for this seed
+  std::string bounded = Places(rule(100, 1, R"(,"times":3)"), "s", "r", &script);
+  EXPECT_EQ(std::count(bounded.begin(), bounded.end(), ':'), 3);
+  EXPECT_TRUE(places.starts_with(bounded));
+  // Closer than messages are long: one for each message, and still an end.
+  std::string dense = Places(rule(1, 1), "s", "r", &script);
+  EXPECT_EQ(std::count(dense.begin(), dense.end(), ':'), 143);
+}
+
+TEST(FaultPlacesTest, OneInEachBlock) {
+  std::set<int64_t> rows;
+  for (int64_t block = 0; block < 1000; ++block) {
+    FaultPlace place = PlaceOf(7, "s", 50, 4, block);
+    EXPECT_EQ(place.row / 50, block);
+    EXPECT_LT(place.action, 4U);
+    rows.insert(place.row % 50);
+  }
+  EXPECT_EQ(rows.size(), 50U);
+  // A run is repeated on other machines, too.
+  EXPECT_EQ(PlaceOf(7, "s", 1000, 4, 3).row, 3344);
 }
 
 TEST(ThrottleTest, HoldsTheRate) {

@@ -8,6 +8,7 @@
 
 #include "headrace/avro/table_schema.h"
 #include "headrace/base/random.h"
+#include "headrace/local/expired_sessions.h"
 #include "headrace/local/row_message.h"
 
 namespace headrace::local {
@@ -214,7 +215,7 @@ arrow::Result<storage::ReadSession> ReadApi::CreateReadSession(const storage::Cr
 arrow::Result<std::shared_ptr<const StoredTable>> ReadApi::TableOf(const SessionState& state) const {
   if (options_.clock->Now() > TimeOfMicros(state.creation_micros()) + kSessionLife) {
     return MakeError({.code = Code::kFailedPrecondition, .service = kServiceName, .resource = state.table(), .reason = "SESSION_EXPIRED"},
-                     "session expired: a read session lives 6 hours. Create a new one.");
+                     kSessionExpired);
   }
   ARROW_ASSIGN_OR_RAISE(TableName table_name, ParseDottedTableName(state.table()));
   // A table that was changed or deleted since is read as it was.

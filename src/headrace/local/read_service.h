@@ -19,6 +19,7 @@
 #include "headrace/local/listener.h"
 #include "headrace/local/read_api.h"
 #include "headrace/local/row_message.h"
+#include "headrace/local/served_call.h"
 #include "headrace/local/throttle.h"
 
 namespace headrace::local {
@@ -40,7 +41,13 @@ class ReadService final : public grpc::Service {
 
  private:
   using Writer = grpc::ServerWriter<grpc::ByteBuffer>;
-  struct Call;
+  // Where the messages of one call go, and in which form.
+  struct Sending {
+    std::string stream{};
+    int64_t opening = -1;  // for the counters
+    Writer* writer = nullptr;
+    RowEncoding encoding{};
+  };
 
   grpc::Status CreateReadSession(grpc::ServerContext* context,
                                  const google::cloud::bigquery::storage::v1::CreateReadSessionRequest* request,
@@ -49,15 +56,15 @@ class ReadService final : public grpc::Service {
   grpc::Status SplitReadStream(grpc::ServerContext* context, const google::cloud::bigquery::storage::v1::SplitReadStreamRequest* request,
                                google::cloud::bigquery::storage::v1::SplitReadStreamResponse* response);
 
-  grpc::Status SendRows(Call* call, const OpenedStream& stream, int64_t opening, Writer* writer);
-  grpc::Status Apply(Call* call, std::vector<CallFaults::Fired> fired);
-  grpc::Status SleepFor(Call* call, Duration duration);
-  /// The status of a call that ended under the service's hands.
-  grpc::Status Gone() const;
-  arrow::Result<grpc::Status> SendMessage(Call* call, const OpenedStream& stream, int64_t offset, int64_t opening, int64_t* rows_sent,
-                                          Writer* writer);
+  ServedCall Serve(grpc::ServerContext* context, const FaultCall& call);
+  grpc::Status Split(ServedCall* call, const arrow::Result<StreamName>& name, double fraction,
+                     google::cloud::bigquery::storage::v1::SplitReadStreamResponse* response, bool* accepted);
+  grpc::Status SendRows(ServedCall* call, const OpenedStream& stream, Sending* to);
+  arrow::Result<grpc::Status> SendMessage(ServedCall* call, const OpenedStream& stream, const arrow::RecordBatch& rows, int64_t offset,
+                                          const MessageFaults& faults, Sending* to);
 
   const ReadServiceParts parts_;
+  ExpiredSessions expired_;
 };
 
 }  // namespace headrace::local

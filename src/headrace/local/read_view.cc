@@ -12,6 +12,7 @@
 
 #include "headrace/local/read_schema.h"
 #include "headrace/local/restriction.h"
+#include "headrace/local/split_mix.h"
 
 namespace headrace::local {
 namespace {
@@ -21,16 +22,8 @@ namespace storage = google::cloud::bigquery::storage::v1;
 // Sampling takes or leaves whole blocks, as TABLESAMPLE SYSTEM does; small ones, so that a small table has some.
 constexpr int64_t kSampleBlockRows = 64;
 
-// The finalizer of SplitMix64: neighbouring inputs give unrelated outputs.
-uint64_t Mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
 bool BlockSampled(uint64_t seed, int64_t block, double percentage) {
-  double uniform = static_cast<double>(Mix(seed ^ Mix(static_cast<uint64_t>(block))) >> 11) * 0x1.0p-53;
+  double uniform = static_cast<double>(SplitMix(seed ^ SplitMix(static_cast<uint64_t>(block))) >> 11) * 0x1.0p-53;
   return uniform * 100 < percentage;
 }
 

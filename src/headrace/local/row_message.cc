@@ -109,6 +109,25 @@ arrow::Result<int64_t> CompressLz4(Pieces* rows) {
   return whole->size();
 }
 
+// In order: each finds what the one before left.
+arrow::Status Damage(const std::vector<RowDamage>& damages, Pieces* rows, int64_t* row_count) {
+  if (damages.empty()) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(auto whole, arrow::ConcatenateBuffers(*rows));
+  std::string bytes = whole->ToString();
+  for (const RowDamage& damage : damages) {
+    auto size = static_cast<int64_t>(bytes.size());
+    bytes.resize(static_cast<size_t>(size - std::min(size, damage.cut_bytes)));
+    size = static_cast<int64_t>(bytes.size());
+    int64_t begin = damage.flip_at >= 0 ? std::min(size, damage.flip_at) : std::max(-size, damage.flip_at) + size;
+    int64_t end = begin + std::min(size - begin, damage.flip_bytes);
+    for (int64_t i = begin; i < end; ++i) bytes[static_cast<size_t>(i)] = static_cast<char>(~bytes[static_cast<size_t>(i)]);
+    // No overflow: what does not fit stays at the end of the range.
+    if (__builtin_add_overflow(*row_count, damage.row_count_off_by, row_count)) *row_count = INT64_MAX;
+  }
+  *rows = {arrow::Buffer::FromString(std::move(bytes))};
+  return arrow::Status::OK();
+}
+
 }  // namespace
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end,
@@ -134,7 +153,6 @@ arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, const RowEn
     ARROW_ASSIGN_OR_RAISE(packed, ArrowRows(rows, encoding.buffer_compression));
   }
   storage::ReadRowsResponse response;
-  response.set_row_count(rows.num_rows());
   auto* progress = response.mutable_stats()->mutable_progress();
   progress->set_at_response_start(fields.progress_at_start);
   progress->set_at_response_end(fields.progress_at_end);
@@ -145,6 +163,9 @@ arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, const RowEn
     ARROW_ASSIGN_OR_RAISE(int64_t uncompressed, CompressLz4(&packed));
     response.set_uncompressed_byte_size(uncompressed);
   }
+  int64_t row_count = rows.num_rows();
+  ARROW_RETURN_NOT_OK(Damage(fields.damages, &packed, &row_count));
+  response.set_row_count(row_count);
 
   // The rows go behind the other fields by hand: protobuf would copy them twice.
   constexpr int kArrow = storage::ReadRowsResponse::kArrowRecordBatchFieldNumber;
@@ -155,7 +176,7 @@ arrow::Result<Pieces> EncodeResponse(const arrow::RecordBatch& rows, const RowEn
   static_assert(int{storage::ArrowRecordBatch::kRowCountFieldNumber} == int{storage::AvroRows::kRowCountFieldNumber});
   auto bytes = static_cast<uint64_t>(SizeOf(packed));
   std::string tail(1, Tag(storage::ArrowRecordBatch::kRowCountFieldNumber, kVarint));
-  AppendVarint(static_cast<uint64_t>(rows.num_rows()), &tail);
+  AppendVarint(static_cast<uint64_t>(row_count), &tail);
   std::string inner(1, Tag(storage::ArrowRecordBatch::kSerializedRecordBatchFieldNumber, kLengthDelimited));
   AppendVarint(bytes, &inner);
   std::string head = response.SerializeAsString();

@@ -26,11 +26,20 @@ struct MessageLimits {
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatches& rows, int64_t offset, int64_t end,
                                                                    const MessageLimits& limits);
 
+/// What a faulty server does to the rows of a response.
+struct RowDamage {
+  int64_t cut_bytes = 0;   // from the end, at most all
+  int64_t flip_at = 0;     // every bit of the bytes from here on changes; negative: so many bytes before the end
+  int64_t flip_bytes = 0;  // how many of them
+  int64_t row_count_off_by = 0;
+};
+
 struct ResponseFields {
   double progress_at_start = 0;
   double progress_at_end = 0;
   int throttle_percent = 0;
   std::string schema{};  // IPC or JSON; empty = none
+  std::vector<RowDamage> damages{};
 };
 
 /// What the rows are in and how they are packed.

@@ -10,7 +10,6 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
-#include <nlohmann/json.hpp>
 
 #include "headrace/files/read_table.h"
 #include "headrace/local/http_server.h"
@@ -191,13 +190,7 @@ void Service::Shutdown() {
 
 std::string Service::CountersJson() const { return impl_->counters.ToJson(impl_->faults.Counts()); }
 
-std::string Service::FaultsJson() const {
-  nlohmann::ordered_json json = {{"faults", nlohmann::ordered_json::array()}};
-  auto counts = impl_->faults.Counts();
-  for (size_t i = 0; i < counts.size(); ++i)
-    json["faults"].push_back({{"rule", i}, {"calls", counts[i].calls}, {"fired", counts[i].fired}});
-  return json.dump();
-}
+std::string Service::FaultsJson() const { return R"({"faults":)" + FaultCountsJson(impl_->faults.Counts()) + "}"; }
 
 arrow::Status Service::SetFaults(const std::string& json) {
   ARROW_ASSIGN_OR_RAISE(auto rules, ParseFaultRules(json));

@@ -97,6 +97,12 @@ class ServiceTest : public ::testing::Test {
     return session;
   }
   Outcome Read(const std::string& stream, int64_t offset = 0) {
+    Outcome outcome = Receive(stream, offset);
+    Decode(&outcome);
+    return outcome;
+  }
+  // Without the ids.
+  Outcome Receive(const std::string& stream, int64_t offset = 0) {
     storage::ReadRowsRequest request;
     request.set_read_stream(stream);
     request.set_offset(offset);
@@ -108,7 +114,6 @@ class ServiceTest : public ::testing::Test {
     storage::ReadRowsResponse response;
     while (reader->Read(&response)) outcome.messages.push_back(response);
     outcome.status = reader->Finish();
-    Decode(&outcome);
     return outcome;
   }
   grpc::Status Split(const std::string& stream, double fraction, storage::SplitReadStreamResponse* response) {
