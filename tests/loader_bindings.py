@@ -6,7 +6,7 @@ import subprocess
 
 BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: \w+ symbol `([^']+)'")
 ARROW = re.compile(r"/lib(arrow|parquet)[^/]*\.so")
-SYSTEM = re.compile(r"/lib(ssl|crypto|re2)\.so")
+SYSTEM = re.compile(r"/lib(ssl|crypto|re2|curl)\.so")
 
 
 def bindings(program, tmp_path, *arguments):

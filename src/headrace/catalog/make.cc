@@ -85,6 +85,7 @@ constexpr Setter<SourceOptions> kSourceSetters[] = {
     {"billing_project", SetText<&SourceOptions::billing_project, SourceOptions>},
     {"quota_project", SetText<&SourceOptions::quota_project, SourceOptions>},
     {"credentials", SetText<&SourceOptions::credentials, SourceOptions>},
+    {"ca_bundle", SetText<&SourceOptions::ca_bundle, SourceOptions>},
     {"bigquery_storage_endpoint", SetText<&SourceOptions::bigquery_storage_endpoint, SourceOptions>},
     {"channels", [](SourceOptions& options, std::string_view text) { return SmallInteger("channels", text).Value(&options.channels); }},
     {"connect_limit",
@@ -215,7 +216,11 @@ arrow::Status RefuseSecret(const OptionValues& values) {
                        "environment variable and give token:ENV_NAME");
 }
 
-bool IsCredentialsPath(const std::string& text) { return text != "adc" && text != "none" && text.find(':') == std::string::npos; }
+/// True for an option whose text is the path of a file that each process reads anew.
+bool IsPath(std::string_view name, const std::string& text) {
+  if (name == "ca_bundle") return true;
+  return name == "credentials" && text != "adc" && text != "none" && text.find(':') == std::string::npos;
+}
 
 std::string AbsolutePath(const std::string& path) {
   return Absolute({AddressKind::kLocalPath, path, path}, AddressRole::kDestination).target;
@@ -332,7 +337,7 @@ std::map<std::string, std::string> ToMap(const Configuration& configuration) {
   for (const auto& [name, text] : configuration.values) {
     const Option* option = FindOption(name);
     if (option != nullptr && ConcernsOneRun(*option)) continue;
-    map[name] = name == "credentials" && IsCredentialsPath(text) ? AbsolutePath(text) : text;
+    map[name] = IsPath(name, text) ? AbsolutePath(text) : text;
   }
   Address source = Absolute(configuration.source, AddressRole::kSource);
   map["source"] = source.text;

@@ -42,6 +42,7 @@ const SourceRow kSourceRows[] = {
     {"billing_project", "payer", [](auto& o) { return o.billing_project == "payer"; }},
     {"quota_project", "quota", [](auto& o) { return o.quota_project == "quota"; }},
     {"credentials", "none", [](auto& o) { return o.credentials == "none"; }},
+    {"ca_bundle", "ca.pem", [](auto& o) { return o.ca_bundle == "ca.pem"; }},
     {"bigquery_storage_endpoint", "http://h:1", [](auto& o) { return o.bigquery_storage_endpoint == "http://h:1"; }},
     {"channels", "5", [](auto& o) { return o.channels == 5; }},
     {"connect_limit", "3s", [](auto& o) { return o.connect_limit.count() == 3000; }},
@@ -205,6 +206,7 @@ TEST(Make, WrongValuesAreRefusedAlone) {
            Case{"billing_project", "a/b"},
            Case{"quota_project", " a"},
            Case{"credentials", "token:"},
+           Case{"ca_bundle", "ca.pem"},  // beside adc
            Case{"bigquery_storage_endpoint", "http://h:0"},
            Case{"bigquery_storage_endpoint", "http://h:1x"},
            Case{"channels", "-1"},

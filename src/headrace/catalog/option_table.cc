@@ -58,8 +58,10 @@ constexpr Option kOptions[] = {
     // How the service is reached.
     {"billing_project", kText, "the table's", "project that pays for the read", kBigQuerySource, kReads, "my-project", "Connection", true},
     {"quota_project", kText, "none", "project whose request quota is used", kBigQuerySource, kReadsAgain, "my-quota-project", "Connection"},
-    {"credentials", kText, "adc", "who reads: adc, none, a key file, or token:ENV_NAME", kBigQuerySource, kReadsAgain, "none", "Connection",
-     true},
+    {"credentials", kText, "adc", "who reads: adc, none, a credential file, token:ENV_NAME", kBigQuerySource, kReadsAgain, "none",
+     "Connection", true},
+    {"ca_bundle", kText, "the system's", "file of the certificates (PEM) that are trusted", kBigQuerySource, kReadsAgain, "/etc/ca.pem",
+     "Connection"},
     {"bigquery_storage_endpoint", kText, "the service's", "another server; http:// is plaintext", kBigQuerySource, kReadsAgain,
      "http://localhost:9060", "Connection", true},
     {"channels", kInteger, "0", "connections; 0 is one per two streams, at most eight", kBigQuerySource, kReadsAgain, "2", "Connection"},

@@ -10,6 +10,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/byte_buffer.h>
 
 namespace headrace::rpc {
@@ -47,15 +48,21 @@ ByteMessage ToMessage(const grpc::ByteBuffer& buffer) {
 RpcFailure ToFailure(const grpc::Status& status) {
   const auto code = static_cast<int>(status.error_code());
   const bool canonical = code >= 0 && code <= static_cast<int>(Code::kUnauthenticated);
-  return {.code = canonical ? static_cast<Code>(code) : Code::kUnknown,
-          .message = status.error_message(),
-          .server_delay = ParseRetryInfo(status.error_details())};
+  RpcFailure failure{.code = canonical ? static_cast<Code>(code) : Code::kUnknown,
+                     .message = status.error_message(),
+                     .server_delay = ParseRetryInfo(status.error_details())};
+  if (failure.code == Code::kUnavailable && IsCertificateText(failure.message)) {
+    failure.message += " (the server's certificate is not trusted; ca_bundle names a file of those that are)";
+  }
+  return failure;
 }
 
 }  // namespace
 
 struct ByteStream::State {
   ChannelPool::Lease lease;
+  std::optional<AccessToken> token;
+  std::stop_source stop;  // requested by Cancel: ends the wait for a token
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
@@ -66,12 +73,19 @@ struct ByteStream::State {
   std::chrono::steady_clock::time_point deadline{};
   bool has_deadline = false;
   bool started = false;
+  bool unconnected = false;  // when it was opened
   bool any_message = false;
   std::atomic<bool> cancelled{false};
   bool read_pending = false;
   bool finished = false;
 
   enum class Waited { kDone, kNotDone, kTimeout };
+
+  /// The service let the call in.
+  void NoteAnswer() {
+    if (!any_message && token.has_value()) lease.tokens()->Accepted(token->number);
+    any_message = true;
+  }
 
   /// Waits for `wanted`, taking note of the other operations on the way. kDone / kNotDone is the operation's own success.
   Waited WaitFor(Tag wanted, Duration limit) {
@@ -89,6 +103,8 @@ struct ByteStream::State {
 
   void Start() {
     started = true;
+    // gRPC refuses to send call credentials over a channel that is not encrypted.
+    if (token.has_value()) context.set_credentials(grpc::AccessTokenCredentials(token->text));
     grpc::GenericStub stub(lease.channel());
     call = stub.PrepareCall(&context, method, &queue);
     call->StartCall(AsPointer(kStart));
@@ -107,6 +123,37 @@ struct ByteStream::State {
       WaitFor(kConnection, Duration{0});
       now = lease.channel()->GetState(true);
     }
+  }
+
+  /// What is left of `limit` and of the time of the attempt; zero = no limit.
+  Duration Left(Duration limit) const {
+    if (!has_deadline) return limit;
+    const auto left = std::max<Duration>(deadline - std::chrono::steady_clock::now(), std::chrono::nanoseconds{1});
+    return limit.count() > 0 ? std::min(limit, left) : left;
+  }
+
+  /// Everything that Open could not do without waiting. The failure is that of the token: a connection's shows in the call itself.
+  std::optional<RpcFailure> AwaitStart(Duration idle_limit) {
+    if (unconnected) AwaitConnection(idle_limit);
+    if (lease.tokens() != nullptr && !token.has_value()) {
+      auto waited = lease.tokens()->Wait(Left(idle_limit), stop.get_token());
+      if (auto* failure = std::get_if<RpcFailure>(&waited)) return std::move(*failure);
+      token = std::get<AccessToken>(std::move(waited));
+    }
+    Start();
+    return std::nullopt;
+  }
+
+  /// What a failure says of the token, and nothing that the token itself says.
+  void JudgeToken(RpcFailure* failure) {
+    if (!token.has_value()) return;
+    for (size_t at = failure->message.find(token->text); at != std::string::npos; at = failure->message.find(token->text, at)) {
+      failure->message.replace(at, token->text.size(), "...");
+    }
+    if (failure->code != Code::kUnauthenticated) return;
+    const bool worthwhile = lease.tokens()->Refused(token->number);
+    if (worthwhile) failure->token = TokenFault::kRefused;
+    failure->message += fmt::format(" (the service refused {}{})", lease.tokens()->kind(), worthwhile ? "; it is fetched anew" : "");
   }
 
   /// After a read answered "no more": the status of the call.
@@ -140,7 +187,9 @@ std::unique_ptr<ByteStream> ByteStream::Open(ChannelPool::Lease lease, const Cal
   state->context.set_initial_metadata_corked(true);
   state->method = options.method;
   state->request = options.request;
-  if (state->lease.channel()->GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE) state->Start();
+  if (state->lease.tokens() != nullptr) state->token = state->lease.tokens()->Current();
+  state->unconnected = state->lease.channel()->GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE;
+  if (!state->unconnected && (state->lease.tokens() == nullptr || state->token.has_value())) state->Start();
   return std::unique_ptr<ByteStream>(new ByteStream(std::move(state)));
 }
 
@@ -157,15 +206,14 @@ ByteStream::~ByteStream() {
 
 StreamEvent ByteStream::Read(Duration idle_limit) {
   if (!state_->started) {
-    state_->AwaitConnection(idle_limit);
-    state_->Start();
+    if (auto failure = state_->AwaitStart(idle_limit)) return *std::move(failure);
   }
   state_->incoming.Clear();
   state_->read_pending = true;
   state_->call->Read(&state_->incoming, AsPointer(kRead));
   const auto waited = state_->WaitFor(kRead, idle_limit);
   if (waited == State::Waited::kDone) {
-    state_->any_message = true;
+    state_->NoteAnswer();
     return ToMessage(state_->incoming);
   }
   if (waited == State::Waited::kTimeout) {
@@ -176,10 +224,14 @@ StreamEvent ByteStream::Read(Duration idle_limit) {
     return RpcFailure{.code = Code::kDeadlineExceeded, .message = "no message within the idle limit", .stalled = true};
   }
   const grpc::Status status = state_->Finish(idle_limit);
-  if (status.ok()) return StreamEnd{};
+  if (status.ok()) {
+    state_->NoteAnswer();
+    return StreamEnd{};
+  }
   RpcFailure failure = ToFailure(status);
   failure.attempt_limit =
       failure.code == Code::kDeadlineExceeded && state_->has_deadline && std::chrono::steady_clock::now() >= state_->deadline;
+  state_->JudgeToken(&failure);
   // Not a byte in the whole time of an attempt: the next one is not sent down the same dead path (facts U65, U72).
   if (failure.attempt_limit && !state_->any_message) MarkConnectionBroken();
   return failure;
@@ -187,6 +239,7 @@ StreamEvent ByteStream::Read(Duration idle_limit) {
 
 void ByteStream::Cancel() {
   state_->cancelled = true;
+  state_->stop.request_stop();
   state_->context.TryCancel();
 }
 

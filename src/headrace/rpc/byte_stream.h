@@ -1,5 +1,7 @@
 // A server-streaming call whose messages arrive as bytes: no generated message stands between the socket and a decoder.
 //
+// A call over a channel with credentials carries an access token of its own. gRPC sends it over an encrypted channel only.
+//
 // One thread reads; Cancel may come from any thread at any time. Each stream has a completion queue of its own, so a wait for a message
 // ends at its deadline, at Cancel, or when the message is there, and never hangs.
 #pragma once
@@ -40,16 +42,17 @@ struct CallOptions {
 
 class ByteStream {
  public:
-  /// Starts the call; does not wait. Over a channel that could not connect the first Read starts it, and gives the channel up to 1.5 s.
+  /// Starts the call; does not wait. Over a channel that could not connect the first Read starts it, and gives the channel up to 1.5 s; so
+  /// it does when there is no valid access token yet, for which it waits within `idle_limit` and the attempt's limit.
   static std::unique_ptr<ByteStream> Open(ChannelPool::Lease lease, const CallOptions& options);
   /// Cancels what still runs and waits for gRPC to let go of it.
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  /// The next message, the end, or a failure; after the latter two it is not called again. `idle_limit` bounds the wait for it (zero =
-  /// none): when it passes, the call is cancelled and the failure is marked `stalled`. The limit is of real time, since it is the network
-  /// that is waited for.
+  /// The next message, the end, or a failure, in whose text the access token does not appear whatever the peer says; after the latter two
+  /// it is not called again. `idle_limit` bounds the wait for it (zero = none): when it passes, the call is cancelled and the failure is
+  /// marked `stalled`. The limit is of real time, since it is the network that is waited for.
   StreamEvent Read(Duration idle_limit);
   void Cancel();
   /// The connection behind the stream does not answer; later calls get another. Read does so itself when the attempt limit passed without

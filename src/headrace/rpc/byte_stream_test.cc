@@ -1,6 +1,10 @@
 // Real calls to a gRPC server in this program.
 #include "headrace/rpc/byte_stream.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -42,6 +46,7 @@ class Server final : public api::BigQueryRead::Service {
   grpc::Status ReadRows(grpc::ServerContext* context, const api::ReadRowsRequest* request,
                         grpc::ServerWriter<api::ReadRowsResponse>* writer) override {
     Note(context);
+    if (request->read_stream() == "slow") std::this_thread::sleep_for(milliseconds{300});
     api::ReadRowsResponse response;
     for (int64_t i = 0; i < request->offset(); ++i) {
       response.set_row_count(i);
@@ -88,6 +93,7 @@ class Server final : public api::BigQueryRead::Service {
   std::mutex mutex;
   std::multimap<std::string, std::string> metadata;
   std::set<std::string> peers;
+  std::vector<std::chrono::system_clock::time_point> deadlines;
   Endpoint endpoint_;
   std::unique_ptr<grpc::Server> server_;
 
@@ -95,6 +101,7 @@ class Server final : public api::BigQueryRead::Service {
   void Note(grpc::ServerContext* context) {
     std::lock_guard<std::mutex> guard(mutex);
     peers.insert(context->peer());
+    deadlines.push_back(context->deadline());
     for (const auto& [key, value] : context->client_metadata())
       metadata.emplace(std::string(key.data(), key.size()), std::string(value.data(), value.size()));
   }
@@ -163,6 +170,62 @@ TEST(ByteStream, AttemptLimitIsTold) {
   EXPECT_EQ(failure.code, Code::kDeadlineExceeded);
   EXPECT_TRUE(failure.attempt_limit);
   EXPECT_FALSE(failure.stalled);
+}
+
+// Spec connection.md: four limits with one meaning each, zero means none. (The total limit is of a reader, with all its attempts.)
+TEST(ByteStream, ZeroIsNoLimit) {
+  Server server;
+  const auto options = Call("slow", 1);
+  EXPECT_EQ(options.attempt_limit, Duration{0});
+  auto stream = ByteStream::Open(server.Pool()->Acquire(), options);
+  EXPECT_TRUE(std::holds_alternative<ByteMessage>(stream->Read(Duration{0})));
+  EXPECT_TRUE(std::holds_alternative<StreamEnd>(stream->Read(Duration{0})));
+  auto limited = options;
+  limited.attempt_limit = std::chrono::hours{1};
+  EXPECT_TRUE(std::holds_alternative<ByteMessage>(ByteStream::Open(server.Pool()->Acquire(), limited)->Read(Duration{0})));
+  auto idle = ByteStream::Open(server.Pool()->Acquire(), options);
+  EXPECT_TRUE(std::get<RpcFailure>(idle->Read(milliseconds{50})).stalled);
+  std::lock_guard<std::mutex> guard(server.mutex);
+  const auto in_a_day = std::chrono::system_clock::now() + std::chrono::hours{24};
+  EXPECT_GT(server.deadlines[0], in_a_day);
+  EXPECT_LT(server.deadlines[1], in_a_day);
+}
+
+/// Accepts connections and never says a word.
+class SilentServer {
+ public:
+  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(socket_, 16), 0);
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+    endpoint = {.host = "127.0.0.1", .port = ntohs(address.sin_port), .plaintext = true, .given_by = "test"};
+  }
+  ~SilentServer() { close(socket_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+  Endpoint endpoint;
+
+ private:
+  const int socket_;
+};
+
+TEST(ByteStream, ConnectLimitBoundsTheConnectionAlone) {
+  SilentServer server;
+  const auto pool = [&](milliseconds limit) {
+    return *ChannelPool::Make({.endpoint = server.endpoint, .credentials = {.kind = CredentialKind::kNone}, .connect_limit = limit},
+                              LocalFileSystem());
+  };
+  const auto started = std::chrono::steady_clock::now();
+  auto failure = std::get<RpcFailure>(ByteStream::Open(pool(milliseconds{200})->Acquire(), Call("s", 0))->Read(std::chrono::seconds{15}));
+  EXPECT_EQ(failure.code, Code::kUnavailable) << failure.message;
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds{10});
+  // Zero: still connecting when the idle limit ends the wait.
+  EXPECT_TRUE(
+      std::get<RpcFailure>(ByteStream::Open(pool(milliseconds{0})->Acquire(), Call("s", 0))->Read(std::chrono::seconds{1})).stalled);
 }
 
 TEST(ByteStream, CancelFromAnotherThreadEndsTheWait) {

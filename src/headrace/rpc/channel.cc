@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+
+#include "headrace/rpc/credential_file.h"
+#include "headrace/rpc/token_fetcher.h"
 
 namespace headrace::rpc {
 namespace {
@@ -26,6 +30,7 @@ constexpr int kFirstReconnectMs = 100;
 constexpr int kLongestReconnectMs = 1'000;
 constexpr int kStreamsPerChannel = 2;  // spec: one channel per two to four streams
 constexpr int kMostChannels = 8;
+constexpr int64_t kLongestBundle = 4 << 20;  // the system's own, with 140 certificates, has 220 kB
 
 grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   grpc::ChannelArguments arguments;
@@ -53,57 +58,67 @@ grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   return arguments;
 }
 
-arrow::Status CredentialError(const char* why) {
-  return MakeError({.code = Code::kUnauthenticated, .resource = "credentials", .reason = "CREDENTIALS"}, why);
+arrow::Status CredentialError(std::string_view why) {
+  return MakeError({.code = Code::kUnauthenticated, .resource = "credentials", .reason = "CREDENTIALS"}, std::string(why));
 }
 
-arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> WithCallCredentials(const std::shared_ptr<grpc::CallCredentials>& call,
-                                                                             const char* error) {
-  if (call == nullptr) return CredentialError(error);
-  auto composite = grpc::CompositeChannelCredentials(grpc::SslCredentials({}), call);
-  if (composite == nullptr) return CredentialError(error);
-  return composite;
-}
-
-arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> LoadCredentials(const ChannelOptions& options, FileSystem* files) {
-  if (options.endpoint.plaintext) return grpc::InsecureChannelCredentials();
-  switch (options.credentials.kind) {
-    case CredentialKind::kNone:
-      return grpc::SslCredentials({});
-    case CredentialKind::kApplicationDefault: {
-      auto found = grpc::GoogleDefaultCredentials();
-      if (found == nullptr) {
-        return CredentialError(
-            "no Application Default Credentials were found; run \"gcloud auth application-default login\", set "
-            "GOOGLE_APPLICATION_CREDENTIALS, or give the option credentials");
-      }
-      return found;
-    }
-    case CredentialKind::kAccessToken: {
-      ARROW_ASSIGN_OR_RAISE(std::string token, LoadAccessToken(options.credentials));
-      return WithCallCredentials(grpc::AccessTokenCredentials(token), "the access token named by credentials cannot be used");
-    }
-    case CredentialKind::kServiceAccountKey: {
-      ARROW_ASSIGN_OR_RAISE(std::string key, LoadServiceAccountKey(options.credentials, files));
-      return WithCallCredentials(
-          grpc::ServiceAccountJWTAccessCredentials(key),
-          "the service-account key file given by the option credentials could not be loaded: its key cannot be used");
-    }
+/// The PEM text of ca_bundle; empty when the option is not given.
+arrow::Result<std::string> LoadCertificates(const ChannelOptions& options, FileSystem* files) {
+  if (options.ca_bundle.empty()) return std::string();
+  auto text = files->ReadAll(options.ca_bundle, kLongestBundle);
+  if (!text.ok()) return WithContext(text.status(), "ca_bundle");
+  if (text->find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return InvalidOption("ca_bundle", fmt::format("ca_bundle {} holds no certificate in PEM", options.ca_bundle));
   }
-  return CredentialError("unknown kind of credentials");
+  return text;
+}
+
+/// Where the calls' tokens come from; null when they need none, or when gRPC adds them itself.
+arrow::Result<std::unique_ptr<TokenSource>> MakeTokens(ChannelOptions* options, const std::string& certificates, FileSystem* files,
+                                                       Clock* clock) {
+  const Credentials& credentials = options->credentials;
+  if (options->endpoint.plaintext) return nullptr;
+  if (credentials.kind == CredentialKind::kAccessToken) {
+    ARROW_ASSIGN_OR_RAISE(std::string token, LoadAccessToken(credentials));
+    return std::make_unique<TokenSource>(MakeFixedToken(std::move(token)), clock);
+  }
+  if (credentials.kind != CredentialKind::kFile) return nullptr;
+  ARROW_ASSIGN_OR_RAISE(CredentialFile file, LoadCredentialFile(credentials, files));
+  if (const auto* user = std::get_if<AuthorizedUser>(&file); user != nullptr && options->quota_project.empty()) {
+    options->quota_project = user->quota_project;
+  }
+  TokenFetcherOptions fetcher{.ca_certificates = certificates, .connect_limit = options->connect_limit};
+  return std::make_unique<TokenSource>(MakeTokenFetcher(std::move(file), std::move(fetcher), clock), clock);
+}
+
+/// What secures a channel. Tokens are no part of it but of each call (ByteStream): gRPC sends them over an encrypted channel only.
+arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> SecureChannel(const ChannelOptions& options, const std::string& certificates) {
+  if (options.endpoint.plaintext) return grpc::InsecureChannelCredentials();
+  if (options.credentials.kind != CredentialKind::kApplicationDefault) {
+    return grpc::SslCredentials({.pem_root_certs = certificates, .pem_private_key = "", .pem_cert_chain = ""});
+  }
+  auto found = grpc::GoogleDefaultCredentials();
+  if (found == nullptr) {
+    return CredentialError(
+        "no Application Default Credentials were found; run \"gcloud auth application-default login\", set "
+        "GOOGLE_APPLICATION_CREDENTIALS, or give the option credentials");
+  }
+  return found;
 }
 
 }  // namespace
 
 std::string UserAgent() { return "headrace/" HEADRACE_VERSION; }
 
-arrow::Result<std::shared_ptr<ChannelPool>> ChannelPool::Make(ChannelOptions options, FileSystem* files) {
-  ARROW_ASSIGN_OR_RAISE(auto credentials, LoadCredentials(options, files));
-  return std::shared_ptr<ChannelPool>(new ChannelPool(std::move(options), std::move(credentials)));
+arrow::Result<std::shared_ptr<ChannelPool>> ChannelPool::Make(ChannelOptions options, FileSystem* files, Clock* clock) {
+  ARROW_ASSIGN_OR_RAISE(const std::string certificates, LoadCertificates(options, files));
+  ARROW_ASSIGN_OR_RAISE(auto tokens, MakeTokens(&options, certificates, files, clock));
+  ARROW_ASSIGN_OR_RAISE(auto credentials, SecureChannel(options, certificates));
+  return std::shared_ptr<ChannelPool>(new ChannelPool(std::move(options), std::move(credentials), std::move(tokens)));
 }
 
-ChannelPool::ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials)
-    : options_(std::move(options)), credentials_(std::move(credentials)) {}
+ChannelPool::ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials, std::unique_ptr<TokenSource> tokens)
+    : options_(std::move(options)), credentials_(std::move(credentials)), tokens_(std::move(tokens)) {}
 
 ChannelPool::~ChannelPool() = default;
 

@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/error.h"
 #include "headrace/base/file_system.h"
 #include "headrace/rpc/credentials.h"
 #include "headrace/rpc/endpoint.h"
+#include "headrace/rpc/token_source.h"
 
 namespace grpc {
 class Channel;
@@ -25,7 +27,8 @@ namespace headrace::rpc {
 struct ChannelOptions {
   Endpoint endpoint{};
   Credentials credentials{};
-  std::string quota_project{};                 // sent with every call as x-goog-user-project
+  std::string quota_project{};                 // sent with every call as x-goog-user-project; empty = an authorized user's own, else none
+  std::string ca_bundle{};                     // PEM file of the certificates that are trusted; empty = the system's
   int channels = 0;                            // 0 = one per two streams, at most eight
   std::chrono::milliseconds connect_limit{0};  // zero = gRPC's own twenty seconds
 };
@@ -35,8 +38,9 @@ std::string UserAgent();
 
 class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
  public:
-  /// Reads the credentials (a key file through `files`); opens no connection.
-  static arrow::Result<std::shared_ptr<ChannelPool>> Make(ChannelOptions options, FileSystem* files);
+  /// Reads the credentials and ca_bundle through `files`; opens no connection and fetches no token. Tokens expire by `clock`, which
+  /// outlives the pool.
+  static arrow::Result<std::shared_ptr<ChannelPool>> Make(ChannelOptions options, FileSystem* files, Clock* clock = RealClock());
   ~ChannelPool();
 
   class Lease {
@@ -47,6 +51,8 @@ class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
     ~Lease() { Return(); }
     const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
     const ChannelOptions& options() const { return pool_->options(); }
+    /// What gives each call its token; null when calls go without one, or when gRPC itself adds it (adc).
+    TokenSource* tokens() const { return pool_->tokens_.get(); }
     /// The connection behind it does not answer: later leases get a new one.
     void MarkBroken();
 
@@ -61,19 +67,21 @@ class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
   /// Channels made and not marked broken.
   int open_channels() const;
   const ChannelOptions& options() const { return options_; }
+  TokenSource* tokens() const { return tokens_.get(); }
 
  private:
   struct Entry {
     std::shared_ptr<grpc::Channel> channel;
     int streams = 0;
   };
-  ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials);
+  ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials, std::unique_ptr<TokenSource> tokens);
   std::shared_ptr<grpc::Channel> Open();
   void Return(const grpc::Channel* channel);
   void Remove(const grpc::Channel* channel);
 
   const ChannelOptions options_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const std::unique_ptr<TokenSource> tokens_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
 };

@@ -3,33 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
+
+#include "headrace/rpc/token_fetcher.h"
 
 namespace headrace::rpc {
 namespace {
 
 constexpr std::string_view kOption = "credentials";
 constexpr std::string_view kTokenPrefix = "token:";
-// A key file is about 2.4 kB; anything much longer is another file.
-constexpr int64_t kLongestKeyFile = 64 << 10;
 // What other tools know as a kind of credentials; refused by name so that none of them is taken for the path of a file.
 constexpr std::array<std::string_view, 9> kUnbuiltKinds = {"impersonate", "authorized_user", "external_account",
                                                            "external",    "api_key",         "metadata_server",
                                                            "metadata",    "gcloud",          "workload_identity"};
 
-std::string Offer() { return "use adc, none, token:ENV_NAME, or the path of a service-account key file"; }
-
-arrow::Status KeyFileError(std::string_view why) {
-  return MakeError({.code = Code::kUnauthenticated, .resource = std::string(kOption), .reason = "CREDENTIALS"},
-                   fmt::format("the service-account key file given by the option credentials could not be loaded: {}", why));
-}
+std::string Offer() { return "use adc, none, token:ENV_NAME, or the path of a service account's key file or of an authorized user's file"; }
 
 bool IsVariableName(std::string_view name) {
   return !name.empty() && !(name.front() >= '0' && name.front() <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
@@ -56,19 +45,7 @@ arrow::Result<Credentials> ParseKind(std::string_view value) {
   if (std::find(kUnbuiltKinds.begin(), kUnbuiltKinds.end(), kind) != kUnbuiltKinds.end()) {
     return Unsupported(std::string(kOption), fmt::format("credentials of the kind {} are not supported; {}", kind, Offer()));
   }
-  return Credentials{.kind = CredentialKind::kServiceAccountKey, .source = std::string(value)};
-}
-
-/// gRPC takes a key that it cannot parse, and fails each call later with a text that does not say so.
-bool IsRsaKey(const std::string& pem) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> input(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
-  if (input == nullptr) return false;
-  // The callback answers "no pass phrase"; OpenSSL's own would ask on the terminal.
-  const auto no_phrase = [](char*, int, int, void*) { return 0; };
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(PEM_read_bio_PrivateKey(input.get(), nullptr, no_phrase, nullptr),
-                                                                &EVP_PKEY_free);
-  ERR_clear_error();
-  return key != nullptr && EVP_PKEY_base_id(key.get()) == EVP_PKEY_RSA;
+  return Credentials{.kind = CredentialKind::kFile, .source = std::string(value)};
 }
 
 }  // namespace
@@ -86,26 +63,19 @@ arrow::Result<Credentials> ParseCredentials(std::string_view value, const Endpoi
   return credentials;
 }
 
-arrow::Result<std::string> LoadServiceAccountKey(const Credentials& credentials, FileSystem* files) {
-  // Neither path nor cause goes into the text: both have been seen to leak key material into logs (fact 1.0 "Credentials").
-  auto text = files->ReadAll(credentials.source, kLongestKeyFile);
-  if (!text.ok()) return KeyFileError("it is missing, unreadable or too long");
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) return KeyFileError("it is not a JSON object");
-  const auto type = json.find("type");
-  if (type == json.end() || !type->is_string()) return KeyFileError("it has no \"type\"");
-  if (*type != "service_account") {
-    const auto& name = type->get_ref<const std::string&>();
-    const bool known = std::find(kUnbuiltKinds.begin(), kUnbuiltKinds.end(), name) != kUnbuiltKinds.end();
-    return Unsupported(std::string(kOption), fmt::format("credentials of the kind {} are not supported as a key file; {}",
-                                                         known ? name : std::string("in this file"), Offer()));
+arrow::Status CheckCaBundle(std::string_view value, const Endpoint& endpoint, const Credentials& credentials) {
+  if (value.empty()) return arrow::Status::OK();
+  if (endpoint.plaintext) {
+    return InvalidOption("ca_bundle", fmt::format("ca_bundle is about encrypted connections, but the one to {} ({}) is not; leave out one "
+                                                  "of the two, or give the endpoint as https://host:port",
+                                                  endpoint.target(), endpoint.given_by));
   }
-  for (const char* field : {"private_key", "private_key_id", "client_email", "client_id"}) {
-    const auto found = json.find(field);
-    if (found == json.end() || !found->is_string()) return KeyFileError(fmt::format("it has no \"{}\"", field));
+  if (credentials.kind == CredentialKind::kApplicationDefault) {
+    return Unsupported("ca_bundle",
+                       "ca_bundle together with the credentials adc is not supported: give the option credentials, or set "
+                       "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");
   }
-  if (!IsRsaKey(json["private_key"].get_ref<const std::string&>())) return KeyFileError("its \"private_key\" is no RSA key");
-  return text;
+  return arrow::Status::OK();
 }
 
 arrow::Result<std::string> LoadAccessToken(const Credentials& credentials) {
@@ -113,6 +83,12 @@ arrow::Result<std::string> LoadAccessToken(const Credentials& credentials) {
   if (token == nullptr || *token == '\0') {
     return MakeError({.code = Code::kUnauthenticated, .resource = std::string(kOption), .reason = "CREDENTIALS"},
                      fmt::format("the environment variable {} named by credentials holds no access token", credentials.source));
+  }
+  if (!IsTokenText(token)) {
+    return MakeError({.code = Code::kUnauthenticated, .resource = std::string(kOption), .reason = "CREDENTIALS"},
+                     fmt::format("what the environment variable {} named by credentials holds is no access token: it is too long, or has "
+                                 "spaces, line ends or characters beyond ASCII",
+                                 credentials.source));
   }
   return std::string(token);
 }

@@ -7,28 +7,28 @@
 #include <string_view>
 
 #include "headrace/base/error.h"
-#include "headrace/base/file_system.h"
 #include "headrace/rpc/endpoint.h"
 
 namespace headrace::rpc {
 
-enum class CredentialKind { kNone, kApplicationDefault, kAccessToken, kServiceAccountKey };
+enum class CredentialKind { kNone, kApplicationDefault, kAccessToken, kFile };
 
 struct Credentials {
   CredentialKind kind = CredentialKind::kApplicationDefault;
-  std::string source{};  // kAccessToken: name of the environment variable; kServiceAccountKey: path of the file
+  std::string source{};  // kAccessToken: name of the environment variable; kFile: path of the file
 
   bool operator==(const Credentials&) const = default;
 };
 
-/// The option `credentials`: "none", "adc", "token:ENV_NAME", or the path of a service-account key file. Empty: none for a plaintext
-/// endpoint, else adc. Anything but "none" beside a plaintext endpoint is refused; kinds that are not built are refused by name. Reads
-/// nothing.
+/// The option `credentials`: "none", "adc", "token:ENV_NAME", or the path of a credential file (see credential_file.h). Empty: none for a
+/// plaintext endpoint, else adc. Anything but "none" beside a plaintext endpoint is refused; kinds that are not built are refused by name.
+/// Reads nothing.
 arrow::Result<Credentials> ParseCredentials(std::string_view value, const Endpoint& endpoint);
 
-/// The text of a service-account key file, checked to be one. Other kinds of file are refused by name.
-arrow::Result<std::string> LoadServiceAccountKey(const Credentials& credentials, FileSystem* files);
-/// The access token in the environment variable.
+/// The option `ca_bundle` beside an endpoint and credentials: an error where it would act on nothing.
+arrow::Status CheckCaBundle(std::string_view value, const Endpoint& endpoint, const Credentials& credentials);
+
+/// The access token in the environment variable, checked to be what a header can hold.
 arrow::Result<std::string> LoadAccessToken(const Credentials& credentials);
 
 }  // namespace headrace::rpc

@@ -1,18 +1,14 @@
 #include "headrace/rpc/credentials.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <openssl/bio.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/rsa.h>
 
 #include "headrace/rpc/channel.h"
+#include "headrace/rpc/credential_file.h"
+#include "headrace/rpc/secrets_testing.h"
 
 namespace headrace::rpc {
 namespace {
@@ -25,13 +21,6 @@ const Endpoint kService{.host = "bigquerystorage.googleapis.com", .port = 443};
 const Endpoint kEmulator{.host = "localhost", .port = 9060, .plaintext = true, .given_by = "bigquery_storage_endpoint"};
 constexpr char kSecret[] = "s3cr3t-k3y-m4t3ri4l";
 
-std::string WriteFile(const std::string& text) {
-  static int count = 0;
-  std::string path = testing::TempDir() + "/headrace_key_" + std::to_string(::getpid()) + "_" + std::to_string(count++) + ".json";
-  EXPECT_TRUE(WriteFileAtomically(LocalFileSystem(), path, text, true).ok());
-  return path;
-}
-
 TEST(Credentials, KindsOfTheOption) {
   EXPECT_EQ(ParseCredentials("", kService)->kind, CredentialKind::kApplicationDefault);
   EXPECT_EQ(ParseCredentials("adc", kService)->kind, CredentialKind::kApplicationDefault);
@@ -39,7 +28,7 @@ TEST(Credentials, KindsOfTheOption) {
   EXPECT_EQ(ParseCredentials("", kEmulator)->kind, CredentialKind::kNone);
   EXPECT_EQ(ParseCredentials("none", kEmulator)->kind, CredentialKind::kNone);
   EXPECT_EQ(*ParseCredentials("token:MY_TOKEN", kService), (Credentials{.kind = CredentialKind::kAccessToken, .source = "MY_TOKEN"}));
-  EXPECT_EQ(*ParseCredentials("/a/key.json", kService), (Credentials{.kind = CredentialKind::kServiceAccountKey, .source = "/a/key.json"}));
+  EXPECT_EQ(*ParseCredentials("/a/key.json", kService), (Credentials{.kind = CredentialKind::kFile, .source = "/a/key.json"}));
 }
 
 // Spec 11: credentials beside an emulator endpoint.
@@ -77,40 +66,100 @@ TEST(Credentials, ErrorsNeverHoldKeyMaterial) {
           kSecret + "\"}",
   };
   for (const std::string& text : texts) {
-    const std::string path = WriteFile(text);
-    auto pool = ChannelPool::Make({.endpoint = kService, .credentials = {.kind = CredentialKind::kServiceAccountKey, .source = path}},
-                                  LocalFileSystem());
+    const std::string path = WriteTestFile(text);
+    auto pool =
+        ChannelPool::Make({.endpoint = kService, .credentials = {.kind = CredentialKind::kFile, .source = path}}, LocalFileSystem());
     ASSERT_FALSE(pool.ok()) << text;
     EXPECT_THAT(pool.status().ToString(), AllOf(HasSubstr("credentials"), Not(HasSubstr(kSecret)), Not(HasSubstr(path))));
     EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
   }
 }
 
-// A key made here, so that none lies in the tree.
-TEST(Credentials, AGoodKeyFileOpensAClient) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_RSA_gen(2048), &EVP_PKEY_free);
-  const std::unique_ptr<BIO, decltype(&BIO_free)> output(BIO_new(BIO_s_mem()), &BIO_free);
-  ASSERT_EQ(PEM_write_bio_PrivateKey(output.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr), 1);
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(output.get(), &data);
-  const nlohmann::json file = {{"type", "service_account"},
-                               {"private_key", std::string(data, static_cast<size_t>(size))},
-                               {"private_key_id", "1"},
-                               {"client_email", "a@b"},
-                               {"client_id", "2"}};
-  const std::string path = WriteFile(file.dump());
-  auto pool = ChannelPool::Make({.endpoint = kService, .credentials = {.kind = CredentialKind::kServiceAccountKey, .source = path}},
-                                LocalFileSystem());
-  EXPECT_TRUE(pool.ok()) << pool.status();
-  EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
+TEST(Credentials, FilesThatOpenAClient) {
+  for (const std::string& text : {KeyFileText(""), KeyFileText("https://oauth2.googleapis.com/token"),
+                                  KeyFileText("http://127.0.0.1:1/token"), UserFileText("https://oauth2.googleapis.com/token")}) {
+    const std::string path = WriteTestFile(text);
+    auto pool =
+        ChannelPool::Make({.endpoint = kService, .credentials = {.kind = CredentialKind::kFile, .source = path}}, LocalFileSystem());
+    EXPECT_TRUE(pool.ok()) << pool.status();
+    EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
+  }
 }
 
-TEST(Credentials, OtherKeyFilesAreRefusedByName) {
-  const std::string path = WriteFile(R"({"type":"authorized_user","refresh_token":"s3cr3t"})");
-  auto key = LoadServiceAccountKey({.kind = CredentialKind::kServiceAccountKey, .source = path}, LocalFileSystem());
-  EXPECT_EQ(CodeOf(key.status()), Code::kUnimplemented);
-  EXPECT_THAT(key.status().message(), AllOf(HasSubstr("authorized_user"), Not(HasSubstr("s3cr3t"))));
-  EXPECT_TRUE(LocalFileSystem()->Remove(path).ok());
+TEST(CredentialFile, GooglesOwnTokenServerIsNotAsked) {
+  for (const char* uri : {"", "https://oauth2.googleapis.com/token", "https://accounts.google.com/o/oauth2/token"}) {
+    EXPECT_EQ(std::get<ServiceAccountKey>(*ParseCredentialFile(KeyFileText(uri))).token_uri, "") << uri;
+  }
+  EXPECT_EQ(std::get<ServiceAccountKey>(*ParseCredentialFile(KeyFileText("https://sts.example/t"))).token_uri, "https://sts.example/t");
+  auto user = nlohmann::json::parse(UserFileText("https://sts.example/t"));
+  EXPECT_EQ(std::get<AuthorizedUser>(*ParseCredentialFile(user.dump())).token_uri, "https://sts.example/t");
+  user.erase("token_uri");
+  EXPECT_EQ(std::get<AuthorizedUser>(*ParseCredentialFile(user.dump())).token_uri, "https://oauth2.googleapis.com/token");
+}
+
+TEST(CredentialFile, EachFieldIsChecked) {
+  const nlohmann::json key = nlohmann::json::parse(KeyFileText("https://sts.example/t"));
+  const nlohmann::json user = nlohmann::json::parse(UserFileText("https://sts.example/t"));
+  const struct {
+    const nlohmann::json* file;
+    const char* field;
+    nlohmann::json value;  // null = without the field
+    const char* told;
+  } cases[] = {
+      {&key, "type", nullptr, "\"type\""},
+      {&key, "type", 7, "\"type\""},
+      {&key, "client_email", nullptr, "\"client_email\""},
+      {&key, "client_email", "", "\"client_email\""},
+      {&key, "private_key_id", nullptr, "\"private_key_id\""},
+      {&key, "private_key", nullptr, "\"private_key\""},
+      {&key, "private_key", kSecret, "no RSA key"},
+      {&key, "token_uri", 7, "\"token_uri\""},
+      {&key, "token_uri", std::string("http://example.com/") + kSecret, "http beyond this machine"},
+      {&key, "token_uri", std::string("https://user:") + kSecret + "@example.com/", "a user, a password"},
+      {&key, "universe_domain", "example.com", "universe domain"},
+      {&user, "client_id", nullptr, "\"client_id\""},
+      {&user, "client_secret", nullptr, "\"client_secret\""},
+      {&user, "refresh_token", nullptr, "\"refresh_token\""},
+      {&user, "quota_project_id", "a\r\nb", "\"quota_project_id\""},
+  };
+  for (const auto& c : cases) {
+    nlohmann::json file = *c.file;
+    if (c.value.is_null()) {
+      file.erase(c.field);
+    } else {
+      file[c.field] = c.value;
+    }
+    const auto parsed = ParseCredentialFile(file.dump());
+    ASSERT_FALSE(parsed.ok()) << c.field;
+    EXPECT_THAT(parsed.status().ToString(), AllOf(HasSubstr(c.told), Not(HasSubstr(kSecret)), Not(HasSubstr(kTestSecret))));
+    for (const std::string& secret : TestSecrets()) EXPECT_THAT(parsed.status().ToString(), Not(HasSubstr(secret)));
+  }
+  nlohmann::json same = key;
+  same["universe_domain"] = "googleapis.com";
+  EXPECT_TRUE(ParseCredentialFile(same.dump()).ok());
+}
+
+TEST(CredentialFile, OtherKindsAreRefusedByName) {
+  for (const char* kind :
+       {"external_account", "external_account_authorized_user", "impersonated_service_account", "gdch_service_account"}) {
+    const auto file = ParseCredentialFile(nlohmann::json{{"type", kind}, {"refresh_token", kSecret}}.dump());
+    EXPECT_EQ(CodeOf(file.status()), Code::kUnimplemented);
+    EXPECT_THAT(file.status().message(), AllOf(HasSubstr(kind), Not(HasSubstr(kSecret))));
+  }
+}
+
+TEST(Credentials, ACaBundleIsReadAndRefusedWhereItActsOnNothing) {
+  const Credentials none{.kind = CredentialKind::kNone};
+  EXPECT_TRUE(CheckCaBundle("", kEmulator, none).ok());
+  EXPECT_TRUE(CheckCaBundle("ca.pem", kService, none).ok());
+  EXPECT_THAT(CheckCaBundle("ca.pem", kEmulator, none).message(), AllOf(HasSubstr("ca_bundle"), HasSubstr("localhost:9060")));
+  EXPECT_EQ(CodeOf(CheckCaBundle("ca.pem", kService, {.kind = CredentialKind::kApplicationDefault})), Code::kUnimplemented);
+  const auto make = [&](const std::string& bundle) {
+    return ChannelPool::Make({.endpoint = kService, .credentials = none, .ca_bundle = bundle}, LocalFileSystem()).status();
+  };
+  EXPECT_TRUE(make(WriteTestFile(TestCertificatePem())).ok());
+  EXPECT_THAT(make("/no/such/ca.pem").ToString(), AllOf(HasSubstr("ca_bundle"), HasSubstr("/no/such/ca.pem")));
+  EXPECT_THAT(make(WriteTestFile("no certificate")).message(), HasSubstr("holds no certificate"));
 }
 
 // Spec 11: a missing file is found at first use, not when the option is checked; the error holds neither path nor cause.
@@ -127,6 +176,11 @@ TEST(Credentials, TokenIsReadFromItsVariable) {
   const Credentials token{.kind = CredentialKind::kAccessToken, .source = "HEADRACE_TEST_TOKEN"};
   auto missing = ChannelPool::Make({.endpoint = kService, .credentials = token}, LocalFileSystem());
   EXPECT_THAT(missing.status().message(), HasSubstr("HEADRACE_TEST_TOKEN"));
+  for (const char* wrong : {"ya29.abc\n", "ya29 abc", "ya29.\xC3\xA9"}) {
+    ::setenv("HEADRACE_TEST_TOKEN", wrong, 1);
+    auto refused = ChannelPool::Make({.endpoint = kService, .credentials = token}, LocalFileSystem());
+    EXPECT_THAT(refused.status().message(), AllOf(HasSubstr("HEADRACE_TEST_TOKEN"), Not(HasSubstr("ya29"))));
+  }
   ::setenv("HEADRACE_TEST_TOKEN", "ya29.abc", 1);
   EXPECT_TRUE(ChannelPool::Make({.endpoint = kService, .credentials = token}, LocalFileSystem()).ok());
   ::unsetenv("HEADRACE_TEST_TOKEN");

@@ -25,10 +25,11 @@ constexpr std::array<std::string_view, 1> kResetTexts = {"received rst_stream wi
 constexpr std::array<std::string_view, 1> kHttpServerErrorTexts = {"received http2 header with status: 5"};
 constexpr std::array<std::string_view, 3> kTokenTexts = {"getting metadata from plugin failed", "error fetching oauth2 token",
                                                          "failed to retrieve auth metadata"};
+// OpenSSL's words for a peer that is not whom it should be: the next attempt would find the same.
+constexpr std::array<std::string_view, 2> kCertificateTexts = {"certificate verify failed", "certificate_verify_failed"};
 constexpr Duration kFirstDelay = std::chrono::milliseconds{100};
 constexpr double kDelayGrowth = 1.3;
 constexpr Duration kLongestDelay = std::chrono::seconds{60};
-constexpr Duration kLongestServerDelay = std::chrono::minutes{10};
 
 std::string AsciiLower(std::string_view text) {
   std::string lower(text);
@@ -45,7 +46,21 @@ bool HoldsOneOf(std::string_view message, const std::array<std::string_view, N>&
 }
 
 /// What makes a row of a retry table match.
-enum class When { kAlways, kTransportText, kResetText, kHttpServerError, kTokenText, kServerDelay, kStalled, kAttemptLimit };
+enum class When {
+  kAlways,
+  kTransportText,
+  kResetText,
+  kHttpServerError,
+  kCertificateText,
+  kTokenText,
+  kTokenNotFetched,
+  kTokenDelay,  // not fetched, and the token server named a delay
+  kTokenImpossible,
+  kTokenRefused,
+  kServerDelay,
+  kStalled,
+  kAttemptLimit,
+};
 
 struct Rule {
   std::optional<Code> code;  // none = any
@@ -55,8 +70,13 @@ struct Rule {
 
 // First match decides. A transport text makes even UNAVAILABLE a transport fault: the peer is gone, not overloaded.
 constexpr Rule kReadRowsRules[] = {
+    {std::nullopt, When::kTokenImpossible, FaultKind::kPermanent},
+    {std::nullopt, When::kTokenDelay, FaultKind::kServerDelay},
+    {std::nullopt, When::kTokenNotFetched, FaultKind::kTransport},
+    {std::nullopt, When::kTokenRefused, FaultKind::kTransport},
     {std::nullopt, When::kStalled, FaultKind::kTransport},
     {std::nullopt, When::kAttemptLimit, FaultKind::kTransport},
+    {Code::kUnavailable, When::kCertificateText, FaultKind::kPermanent},
     {Code::kUnavailable, When::kServerDelay, FaultKind::kServerDelay},
     {Code::kUnavailable, When::kTokenText, FaultKind::kUnavailable},
     {Code::kUnavailable, When::kTransportText, FaultKind::kTransport},
@@ -74,6 +94,12 @@ constexpr Rule kReadRowsRules[] = {
 };
 
 constexpr Rule kCreateReadSessionRules[] = {
+    {std::nullopt, When::kTokenImpossible, FaultKind::kPermanent},
+    {std::nullopt, When::kTokenDelay, FaultKind::kServerDelay},
+    {std::nullopt, When::kTokenNotFetched, FaultKind::kTransport},
+    {std::nullopt, When::kTokenRefused, FaultKind::kTransport},
+    {Code::kUnauthenticated, When::kTokenText, FaultKind::kTransport},
+    {Code::kUnavailable, When::kCertificateText, FaultKind::kPermanent},
     {Code::kUnavailable, When::kServerDelay, FaultKind::kServerDelay},
     {Code::kUnavailable, When::kTokenText, FaultKind::kUnavailable},
     {Code::kUnavailable, When::kTransportText, FaultKind::kTransport},
@@ -98,8 +124,18 @@ bool Matches(const Rule& rule, const RpcFailure& failure) {
       return HoldsOneOf(failure.message, kResetTexts);
     case When::kHttpServerError:
       return HoldsOneOf(failure.message, kHttpServerErrorTexts);
+    case When::kCertificateText:
+      return IsCertificateText(failure.message);
     case When::kTokenText:
       return IsTokenRefreshText(failure.message);
+    case When::kTokenNotFetched:
+      return failure.token == TokenFault::kNotFetched;
+    case When::kTokenDelay:
+      return failure.token == TokenFault::kNotFetched && failure.server_delay.has_value();
+    case When::kTokenImpossible:
+      return failure.token == TokenFault::kImpossible;
+    case When::kTokenRefused:
+      return failure.token == TokenFault::kRefused;
     case When::kServerDelay:
       return failure.server_delay.has_value();
     case When::kStalled:
@@ -121,6 +157,8 @@ FaultKind Classify(const Rule (&rules)[N], const RpcFailure& failure) {
 }  // namespace
 
 bool IsTransportText(std::string_view message) { return message == "EOF" || HoldsOneOf(message, kTransportTexts); }
+
+bool IsCertificateText(std::string_view message) { return HoldsOneOf(message, kCertificateTexts); }
 
 bool IsTokenRefreshText(std::string_view message) { return HoldsOneOf(message, kTokenTexts); }
 

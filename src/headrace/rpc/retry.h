@@ -14,6 +14,17 @@
 
 namespace headrace::rpc {
 
+/// What the call's access token has to do with its failure.
+enum class TokenFault {
+  kNone,
+  kNotFetched,  // there was none to send: the refresh failed, and another may go well
+  kImpossible,  // there was none to send, and there will be none: the token server refuses, the key cannot sign
+  kRefused,     // the service refused it, and the next call gets a new one
+};
+
+// A server's delay is believed up to here: it cannot put a reader to sleep for ever.
+constexpr Duration kLongestServerDelay = std::chrono::minutes{10};
+
 /// How a call ended when it did not end well.
 struct RpcFailure {
   Code code = Code::kUnknown;
@@ -21,6 +32,7 @@ struct RpcFailure {
   std::optional<Duration> server_delay{};  // google.rpc.RetryInfo of the status details
   bool stalled = false;                    // given up by us: no message within the idle limit
   bool attempt_limit = false;              // given up by us: the limit of one attempt
+  TokenFault token = TokenFault::kNone;
 };
 
 enum class FaultKind {
@@ -30,22 +42,24 @@ enum class FaultKind {
   kServerDelay,  // after the delay that the server named
 };
 
-/// ReadRows: UNAVAILABLE; faults of the transport that show as INTERNAL, UNKNOWN, ABORTED or UNAVAILABLE and are known by their text;
-/// RST_STREAM whatever its error code; a front end's HTTP status of 500 and above;
-/// CANCELLED, which must not be asked about for a call that the caller cancelled; a stalled stream; a failed token refresh;
-/// RESOURCE_EXHAUSTED only with the server's delay.
+/// ReadRows: UNAVAILABLE, unless it is for a certificate that is not trusted; faults of the transport that show as INTERNAL, UNKNOWN,
+/// ABORTED or UNAVAILABLE and are known by their text; RST_STREAM whatever its error code; a front end's HTTP status of 500 and above;
+/// CANCELLED, which must not be asked about for a call that the caller cancelled; a stalled stream; a failed token refresh, after the token
+/// server's own delay if it names one; a refused token that is replaced; RESOURCE_EXHAUSTED only with the server's delay.
 FaultKind ClassifyReadRows(const RpcFailure& failure);
-/// CreateReadSession: UNAVAILABLE, DEADLINE_EXCEEDED, faults of the transport that show as INTERNAL, UNKNOWN or CANCELLED, RST_STREAM, HTTP
-/// 500 and above.
+/// CreateReadSession: UNAVAILABLE as above, DEADLINE_EXCEEDED, faults of the transport that show as INTERNAL, UNKNOWN or CANCELLED,
+/// RST_STREAM, HTTP 500 and above, and what concerns the token as above.
 FaultKind ClassifyCreateReadSession(const RpcFailure& failure);
 
 /// True for the texts by which gRPC and its peers report a broken connection or stream.
 bool IsTransportText(std::string_view message);
+/// True for the texts by which OpenSSL, through gRPC, reports a certificate that is not trusted.
+bool IsCertificateText(std::string_view message);
 /// True for the texts by which gRPC reports that a token could not be fetched.
 bool IsTokenRefreshText(std::string_view message);
 
 /// The delay in google.rpc.RetryInfo of a serialized google.rpc.Status (the trailer grpc-status-details-bin). Unparsable or absent:
-/// nothing. At most ten minutes: a server cannot put a reader to sleep for ever.
+/// nothing. At most kLongestServerDelay.
 std::optional<Duration> ParseRetryInfo(std::string_view status_details);
 
 /// The nominal delay before retry number `retry` (from 0): 100 ms x 1.3 per retry, at most 60 s (the Storage Read client's settings).

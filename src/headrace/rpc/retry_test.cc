@@ -30,10 +30,11 @@ TEST(RetryTable, EachCodeAndText) {
   constexpr auto kWire = FaultKind::kTransport;
   const Case cases[] = {
       {Code::kUnavailable, "try again", kWait, kWait},
+      {Code::kUnavailable, "Ssl handshake failed: error:0A000086:SSL routines::certificate verify failed.", kNo, kNo},
       {Code::kUnavailable, "Socket closed", kWire, kWire},
       {Code::kUnavailable, "Connection reset by peer", kWire, kWire},
       {Code::kUnavailable, "Getting metadata from plugin failed with error: timeout", kWait, kWait},
-      {Code::kUnauthenticated, "Getting metadata from plugin failed with error: timeout", kWire, kNo},
+      {Code::kUnauthenticated, "Getting metadata from plugin failed with error: timeout", kWire, kWire},
       {Code::kUnauthenticated, "Request had invalid authentication credentials", kNo, kNo},
       {Code::kInternal, "Received RST_STREAM with error code 2", kWire, kWire},
       {Code::kInternal, "Received Rst Stream", kWire, kWire},
@@ -87,6 +88,17 @@ TEST(RetryTable, ResourceExhaustedIsRetriedOnlyWithTheServersDelay) {
   EXPECT_EQ(ClassifyReadRows(named), FaultKind::kServerDelay);
   EXPECT_EQ(ClassifyCreateReadSession(named), FaultKind::kPermanent);
   EXPECT_EQ(ClassifyReadRows({.code = Code::kInternal, .server_delay = seconds{3}}), FaultKind::kPermanent);
+}
+
+TEST(RetryTable, WhatBecameOfTheTokenComesFirst) {
+  for (const Code code : {Code::kUnauthenticated, Code::kUnavailable, Code::kPermissionDenied}) {
+    for (const auto classify : {ClassifyReadRows, ClassifyCreateReadSession}) {
+      EXPECT_EQ(classify({.code = code, .token = TokenFault::kNotFetched}), FaultKind::kTransport);
+      EXPECT_EQ(classify({.code = code, .server_delay = seconds{3}, .token = TokenFault::kNotFetched}), FaultKind::kServerDelay);
+      EXPECT_EQ(classify({.code = code, .token = TokenFault::kRefused}), FaultKind::kTransport);
+      EXPECT_EQ(classify({.code = code, .server_delay = seconds{3}, .token = TokenFault::kImpossible}), FaultKind::kPermanent);
+    }
+  }
 }
 
 TEST(RetryTable, OurOwnLimitsAreTransportFaults) {

@@ -58,9 +58,10 @@ struct SourceOptions {
   std::optional<double> sample_percentage{};       // 0 < p < 100
 
   std::string bigquery_storage_endpoint{};  // host:port or http://host:port (plaintext), https://host[:port]
-  std::string credentials{};                // "none", "adc", "token:ENV_NAME", a key file; empty = adc, none for a plaintext endpoint
-  std::string quota_project{};              // sent as x-goog-user-project
-  int channels = 0;                         // connections; 0 = one per two open streams, at most eight
+  std::string credentials{};    // "none", "adc", "token:ENV_NAME", a credential file; empty = adc, none for a plaintext endpoint
+  std::string quota_project{};  // sent as x-goog-user-project; empty = that of an authorized user's file, else none
+  std::string ca_bundle{};      // PEM file of the certificates that are trusted; empty = the system's
+  int channels = 0;             // connections; 0 = one per two open streams, at most eight
   std::chrono::milliseconds connect_limit{20'000};  // time to connect; zero = gRPC's own
   std::chrono::milliseconds attempt_limit{0};       // time of one call, zero = none
   std::chrono::milliseconds idle_limit{300'000};    // longest wait for a message of a stream, zero = none

@@ -14,14 +14,14 @@ struct Source::Config : std::enable_shared_from_this<Source::Config> {
   TableName table;
   rpc::ChannelOptions channels;
 
-  // Opened by the first enumerator or reader, shared by all.
+  // Opened by the first enumerator or reader, with its context's files and clock; shared by all.
   mutable std::mutex mutex;
   mutable std::shared_ptr<rpc::ChannelPool> pool;
 
-  arrow::Result<std::shared_ptr<rpc::ChannelPool>> Pool(FileSystem* files) const {
+  arrow::Result<std::shared_ptr<rpc::ChannelPool>> Pool(const JobContext& context) const {
     std::lock_guard<std::mutex> guard(mutex);
     if (pool == nullptr) {
-      ARROW_ASSIGN_OR_RAISE(pool, rpc::ChannelPool::Make(channels, files));
+      ARROW_ASSIGN_OR_RAISE(pool, rpc::ChannelPool::Make(channels, context.files, context.clock));
     }
     return pool;
   }
@@ -29,7 +29,7 @@ struct Source::Config : std::enable_shared_from_this<Source::Config> {
   std::shared_ptr<const SourceOptions> SharedOptions() const { return {shared_from_this(), &options}; }
 
   arrow::Result<std::unique_ptr<SplitEnumerator>> Enumerator(const JobContext& context, std::optional<std::string_view> state) const {
-    auto open = [config = shared_from_this(), files = context.files] { return config->Pool(files); };
+    auto open = [config = shared_from_this(), context] { return config->Pool(context); };
     ARROW_ASSIGN_OR_RAISE(auto enumerator, StreamEnumerator::Make(std::move(open), SharedOptions(), table, context, state));
     return std::unique_ptr<SplitEnumerator>(std::move(enumerator));
   }
@@ -46,6 +46,7 @@ arrow::Result<std::shared_ptr<const Source>> Source::Make(SourceOptions options)
   ARROW_ASSIGN_OR_RAISE(config->channels.endpoint, rpc::ResolveStorageEndpoint(options.bigquery_storage_endpoint));
   ARROW_ASSIGN_OR_RAISE(config->channels.credentials, rpc::ParseCredentials(options.credentials, config->channels.endpoint));
   config->channels.quota_project = options.quota_project;
+  config->channels.ca_bundle = options.ca_bundle;
   config->channels.channels = options.channels;
   config->channels.connect_limit = options.connect_limit;
   config->options = std::move(options);
@@ -73,7 +74,7 @@ arrow::Result<std::unique_ptr<SplitEnumerator>> Source::RestoreEnumerator(const 
 
 arrow::Result<std::unique_ptr<SplitReader>> Source::OpenReader(const JobContext& context, const std::shared_ptr<arrow::Schema>& schema,
                                                                Split split) const {
-  ARROW_ASSIGN_OR_RAISE(auto pool, config_->Pool(context.files));
+  ARROW_ASSIGN_OR_RAISE(auto pool, config_->Pool(context));
   ARROW_ASSIGN_OR_RAISE(auto reader, StreamReader::Open(std::move(pool), config_->SharedOptions(), context, schema, split));
   return std::unique_ptr<SplitReader>(std::move(reader));
 }
