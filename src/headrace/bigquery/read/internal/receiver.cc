@@ -314,6 +314,11 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
                          ". Not the service said this but something before it: a proxy, or a server that is no gRPC service. "
                          "Check bigquery_storage_endpoint and the network's proxy");
   }
+  if (failure.code == Code::kUnauthenticated) {
+    // The text of a token that could not be fetched says itself what to do.
+    info.reason = "CREDENTIALS";
+    return MakeError(std::move(info), text + (failure.token == rpc::TokenFault::kNone ? ". Check the option credentials" : ""));
+  }
   if (info.retryable) {
     return MakeError(std::move(info),
                      text +
@@ -328,7 +333,6 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
     info.reason = "OFFSET";
     text += ". The offset may lie beyond the end of the stream: the position does not belong to this session";
   }
-  if (failure.code == Code::kUnauthenticated) text += ". Check the option credentials";
   return MakeError(std::move(info), std::move(text));
 }
 

@@ -287,7 +287,8 @@ arrow::Status SessionError(const rpc::RpcFailure& failure, const TableName& tabl
       break;
     case Code::kUnauthenticated:
       info.reason = "CREDENTIALS";
-      text += ". Check the option credentials";
+      // The text of a token that could not be fetched says itself what to do.
+      if (failure.token == rpc::TokenFault::kNone) text += ". Check the option credentials";
       break;
     default:
       break;
