@@ -8,6 +8,7 @@ import pathlib
 
 import pytest
 
+import canary
 import harness
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -39,6 +40,17 @@ def headrace(build_dir):
 def no_endpoint_from_outside():
     """No test talks to a server that the caller's environment names."""
     os.environ.pop("BIGQUERY_STORAGE_EMULATOR_HOST", None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def secrets_at_hand(tmp_path_factory):
+    """Every program of the run has secrets that it could tell; at the end no small file below pytest's directory may hold one. (canary.py)"""
+    directory = tmp_path_factory.mktemp("secrets")
+    os.environ[canary.TOKEN_VARIABLE] = canary.TOKEN
+    os.environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(canary.write_own(directory, "key.json", canary.service_account()))
+    yield
+    found = canary.found_below(tmp_path_factory.getbasetemp())
+    assert not found, f"secrets in files: {found[:20]}"
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import canary
+
 TABLE = "test-project.data.t"
 MANIFEST = "_headrace_manifest.json"
 # The named steps, in order, as base/fail_point.h lists them.
@@ -128,6 +130,7 @@ def run_headrace(program, *arguments, code=0, seconds=120, **popen):
         process.kill()
         out, err = process.communicate()
         raise AssertionError(f"headrace {' '.join(map(str, arguments))} did not end within {seconds} s\n{out}\n{err}") from None
+    assert not (found := canary.found_in(out or "") + canary.found_in(err or "")), f"a canary is in the output: {found}"
     if code is not None:
         assert process.returncode == code, f"exit code {process.returncode}, not {code}: headrace {' '.join(map(str, arguments))}\n{out}\n{err}"
     return out, err
