@@ -61,10 +61,10 @@ class Secure:
     def connection(self, credentials=None):
         return ["--bigquery-storage-endpoint", self.front.endpoint, "--credentials", credentials or self.key, "--ca-bundle", self.bundle]
 
-    def copy(self, *options, credentials=None, streams=1, seconds=60, **how):
+    def copy(self, *options, credentials=None, streams=1, seconds=60, adc="", **how):
         """At the most verbose level there is: gRPC's own log. What is printed is searched for canaries by harness.run_headrace."""
         return run_headrace(self.headrace, "copy", f"bq:{TABLE}", f"{self.target}/", "--json", *self.connection(credentials), "--max-stream-count", streams, *options,
-                            seconds=seconds * SLOW, env=dict(os.environ, GRPC_VERBOSITY="debug"), **how)
+                            seconds=seconds * SLOW, env=dict(os.environ, GRPC_VERBOSITY="debug", GOOGLE_APPLICATION_CREDENTIALS=str(adc)), **how)
 
     def assert_all_rows(self):
         assert_same_rows(read_result(self.target), self.table)
@@ -87,16 +87,16 @@ def no_secret_in_any_file(tmp_path):
     assert canary.found_below(tmp_path) == []
 
 
-@pytest.mark.parametrize("kind", ["key", "user", "variable", "none"])
+@pytest.mark.parametrize("kind", ["key", "user", "adc", "variable", "none"])
 def test_each_kind_of_credentials(secure, kind):
     credentials = {"key": secure.key, "user": canary.write_own(secure.directory, "user.json", canary.authorized_user(secure.tokens.uri)),
-                   "variable": f"token:{canary.TOKEN_VARIABLE}", "none": "none"}[kind]
-    secure.copy(credentials=credentials, streams=4)
+                   "adc": "adc", "variable": f"token:{canary.TOKEN_VARIABLE}", "none": "none"}[kind]
+    secure.copy(credentials=credentials, streams=4, adc=secure.key)
     secure.assert_all_rows()
     assert len(secure.front.calls) == 5, "a session and four streams"
-    if kind in ("key", "user"):
+    if kind in ("key", "user", "adc"):
         assert secure.front.tokens() == [1] * 5
-        assert [form["grant_type"].rpartition(":")[2] for form in secure.tokens.requests] == ["jwt-bearer" if kind == "key" else "refresh_token"]
+        assert [form["grant_type"].rpartition(":")[2] for form in secure.tokens.requests] == ["refresh_token" if kind == "user" else "jwt-bearer"]
     else:
         assert {token for token, _ in secure.front.calls} == {canary.TOKEN if kind == "variable" else ""}
         assert secure.tokens.requests == []

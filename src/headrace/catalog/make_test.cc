@@ -206,7 +206,6 @@ TEST(Make, WrongValuesAreRefusedAlone) {
            Case{"billing_project", "a/b"},
            Case{"quota_project", " a"},
            Case{"credentials", "token:"},
-           Case{"ca_bundle", "ca.pem"},  // beside adc
            Case{"bigquery_storage_endpoint", "http://h:0"},
            Case{"bigquery_storage_endpoint", "http://h:1x"},
            Case{"channels", "-1"},
@@ -243,6 +242,7 @@ TEST(Make, CombinationsAreRefused) {
   EXPECT_THAT(streams.message(), HasSubstr("max_stream_count"));
   EXPECT_FALSE(MakeSource(kTable, {{"ordered", "true"}, {"max_stream_count", "2"}}).ok());
   EXPECT_FALSE(MakeSource(kTable, {{"credentials", "adc"}, {"bigquery_storage_endpoint", "http://h:1"}}).ok());
+  EXPECT_FALSE(MakeSource(kTable, {{"ca_bundle", "ca.pem"}, {"bigquery_storage_endpoint", "http://h:1"}}).ok());
   Address file{AddressKind::kLocalPath, "a.parquet", "a.parquet"};
   EXPECT_FALSE(MakeSink(file, {{"max_file_bytes", "1MiB"}}).ok());
 }
@@ -313,15 +313,20 @@ TEST(Make, SecretsAreRefusedAndNotRepeated) {
 }
 
 TEST(Make, ConfigurationSurvivesAndHasAbsolutePaths) {
-  Configuration given{
-      kTable,
-      {AddressKind::kLocalPath, "out/", "out/"},
-      {{"row_restriction", "x > 1"}, {"credentials", "key.json"}, {"json", "true"}, {"quiet", "true"}, {"checkpoint", "c"}}};
+  Configuration given{kTable,
+                      {AddressKind::kLocalPath, "out/", "out/"},
+                      {{"row_restriction", "x > 1"},
+                       {"credentials", "key.json"},
+                       {"ca_bundle", "ca.pem"},
+                       {"json", "true"},
+                       {"quiet", "true"},
+                       {"checkpoint", "c"}}};
   auto map = ToMap(given);
   EXPECT_EQ(map.count("json") + map.count("quiet") + map.count("checkpoint"), 0u) << "these concern one run only";
   EXPECT_EQ(map["source"], "bq:p.d.t");
   EXPECT_THAT(map["destination"], ::testing::MatchesRegex("/.*out/"));
   EXPECT_THAT(map["credentials"], ::testing::MatchesRegex("/.*key.json"));
+  EXPECT_THAT(map["ca_bundle"], ::testing::MatchesRegex("/.*ca.pem"));
   auto back = FromMap(map);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->source, kTable);

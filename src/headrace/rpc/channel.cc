@@ -82,20 +82,34 @@ arrow::Result<std::unique_ptr<TokenSource>> MakeTokens(ChannelOptions* options, 
     ARROW_ASSIGN_OR_RAISE(std::string token, LoadAccessToken(credentials));
     return std::make_unique<TokenSource>(MakeFixedToken(std::move(token)), clock);
   }
-  if (credentials.kind != CredentialKind::kFile) return nullptr;
-  ARROW_ASSIGN_OR_RAISE(CredentialFile file, LoadCredentialFile(credentials, files));
-  if (const auto* user = std::get_if<AuthorizedUser>(&file); user != nullptr && options->quota_project.empty()) {
+  std::optional<CredentialFile> file;
+  const bool adc = credentials.kind == CredentialKind::kApplicationDefault;
+  if (adc) {
+    ARROW_ASSIGN_OR_RAISE(file, FindDefaultCredentialFile(DefaultCredentialPath(), files));
+  } else if (credentials.kind == CredentialKind::kFile) {
+    ARROW_ASSIGN_OR_RAISE(file, LoadCredentialFile(credentials, files));
+  }
+  if (!file.has_value()) return nullptr;
+  if (const auto* user = std::get_if<AuthorizedUser>(&*file); user != nullptr && options->quota_project.empty()) {
     options->quota_project = user->quota_project;
   }
-  TokenFetcherOptions fetcher{.ca_certificates = certificates, .connect_limit = options->connect_limit};
-  return std::make_unique<TokenSource>(MakeTokenFetcher(std::move(file), std::move(fetcher), clock), clock);
+  TokenFetcherOptions fetcher{.found_by_adc = adc, .ca_certificates = certificates, .connect_limit = options->connect_limit};
+  return std::make_unique<TokenSource>(MakeTokenFetcher(*std::move(file), std::move(fetcher), clock), clock);
 }
 
 /// What secures a channel. Tokens are no part of it but of each call (ByteStream): gRPC sends them over an encrypted channel only.
-arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> SecureChannel(const ChannelOptions& options, const std::string& certificates) {
+arrow::Result<std::shared_ptr<grpc::ChannelCredentials>> SecureChannel(const ChannelOptions& options, const std::string& certificates,
+                                                                       bool has_tokens) {
   if (options.endpoint.plaintext) return grpc::InsecureChannelCredentials();
-  if (options.credentials.kind != CredentialKind::kApplicationDefault) {
+  if (has_tokens || options.credentials.kind != CredentialKind::kApplicationDefault) {
     return grpc::SslCredentials({.pem_root_certs = certificates, .pem_private_key = "", .pem_cert_chain = ""});
+  }
+  // External accounts and the metadata server are gRPC's, with its own certificates.
+  if (!certificates.empty()) {
+    return Unsupported(
+        "ca_bundle",
+        "ca_bundle together with the credentials adc is supported where adc has the file of a service account's key or of an "
+        "authorized user, and finds none: give the option credentials, or set GRPC_DEFAULT_SSL_ROOTS_FILE_PATH instead");
   }
   auto found = grpc::GoogleDefaultCredentials();
   if (found == nullptr) {
@@ -113,7 +127,7 @@ std::string UserAgent() { return "headrace/" HEADRACE_VERSION; }
 arrow::Result<std::shared_ptr<ChannelPool>> ChannelPool::Make(ChannelOptions options, FileSystem* files, Clock* clock) {
   ARROW_ASSIGN_OR_RAISE(const std::string certificates, LoadCertificates(options, files));
   ARROW_ASSIGN_OR_RAISE(auto tokens, MakeTokens(&options, certificates, files, clock));
-  ARROW_ASSIGN_OR_RAISE(auto credentials, SecureChannel(options, certificates));
+  ARROW_ASSIGN_OR_RAISE(auto credentials, SecureChannel(options, certificates, tokens != nullptr));
   return std::shared_ptr<ChannelPool>(new ChannelPool(std::move(options), std::move(credentials), std::move(tokens)));
 }
 

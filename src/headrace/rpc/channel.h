@@ -51,7 +51,7 @@ class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
     ~Lease() { Return(); }
     const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
     const ChannelOptions& options() const { return pool_->options(); }
-    /// What gives each call its token; null when calls go without one, or when gRPC itself adds it (adc).
+    /// What gives each call its token; null when calls go without one, or when gRPC itself adds it (adc without a file of ours).
     TokenSource* tokens() const { return pool_->tokens_.get(); }
     /// The connection behind it does not answer: later leases get a new one.
     void MarkBroken();

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 4> kUnbuiltTypes = {"external_account", "
 // Neither path nor cause goes into a text: both have been seen to leak key material into logs.
 arrow::Status FileError(std::string_view why) {
   return MakeError({.code = Code::kUnauthenticated, .resource = std::string(kOption), .reason = "CREDENTIALS"},
-                   fmt::format("the credential file given by the option credentials could not be loaded: {}", why));
+                   fmt::format("the file of the option credentials could not be loaded: {}", why));
 }
 
 /// The text of a field; nothing when there is none, or when it is no text.
@@ -108,6 +108,17 @@ arrow::Result<CredentialFile> LoadCredentialFile(const Credentials& credentials,
   auto text = files->ReadAll(credentials.source, kLongestFile);
   if (!text.ok()) return FileError("it is missing, unreadable or too long");
   return ParseCredentialFile(*text);
+}
+
+arrow::Result<std::optional<CredentialFile>> FindDefaultCredentialFile(const std::string& path, FileSystem* files) {
+  if (path.empty()) return std::nullopt;
+  const auto text = files->ReadAll(path, kLongestFile);
+  if (!text.ok()) return std::nullopt;
+  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto type = json.is_object() ? Field(json, "type") : std::nullopt;
+  if (type != "service_account" && type != "authorized_user") return std::nullopt;
+  ARROW_ASSIGN_OR_RAISE(auto file, ParseCredentialFile(*text));
+  return file;
 }
 
 }  // namespace headrace::rpc

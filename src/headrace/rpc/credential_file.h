@@ -3,6 +3,7 @@
 // Plain values with secrets in them: never printed, never persisted. No error text holds any of a file's content or its path.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,5 +36,8 @@ using CredentialFile = std::variant<ServiceAccountKey, AuthorizedUser>;
 arrow::Result<CredentialFile> ParseCredentialFile(std::string_view text);
 /// The file that `credentials` (of the kind kFile) names.
 arrow::Result<CredentialFile> LoadCredentialFile(const Credentials& credentials, FileSystem* files);
+/// The file of Application Default Credentials at `path` when it is of one of our two kinds; nothing when there is none, or when it is of
+/// another kind.
+arrow::Result<std::optional<CredentialFile>> FindDefaultCredentialFile(const std::string& path, FileSystem* files);
 
 }  // namespace headrace::rpc

@@ -63,19 +63,19 @@ arrow::Result<Credentials> ParseCredentials(std::string_view value, const Endpoi
   return credentials;
 }
 
-arrow::Status CheckCaBundle(std::string_view value, const Endpoint& endpoint, const Credentials& credentials) {
-  if (value.empty()) return arrow::Status::OK();
-  if (endpoint.plaintext) {
-    return InvalidOption("ca_bundle", fmt::format("ca_bundle is about encrypted connections, but the one to {} ({}) is not; leave out one "
-                                                  "of the two, or give the endpoint as https://host:port",
-                                                  endpoint.target(), endpoint.given_by));
-  }
-  if (credentials.kind == CredentialKind::kApplicationDefault) {
-    return Unsupported("ca_bundle",
-                       "ca_bundle together with the credentials adc is not supported: give the option credentials, or set "
-                       "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");
-  }
-  return arrow::Status::OK();
+arrow::Status CheckCaBundle(std::string_view value, const Endpoint& endpoint) {
+  if (value.empty() || !endpoint.plaintext) return arrow::Status::OK();
+  return InvalidOption("ca_bundle", fmt::format("ca_bundle is about encrypted connections, but the one to {} ({}) is not; leave out one "
+                                                "of the two, or give the endpoint as https://host:port",
+                                                endpoint.target(), endpoint.given_by));
+}
+
+std::string DefaultCredentialPath() {
+  const char* named = std::getenv("GOOGLE_APPLICATION_CREDENTIALS");
+  if (named != nullptr && *named != '\0') return named;
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return "";
+  return fmt::format("{}/.config/gcloud/application_default_credentials.json", home);
 }
 
 arrow::Result<std::string> LoadAccessToken(const Credentials& credentials) {

@@ -25,8 +25,12 @@ struct Credentials {
 /// Reads nothing.
 arrow::Result<Credentials> ParseCredentials(std::string_view value, const Endpoint& endpoint);
 
-/// The option `ca_bundle` beside an endpoint and credentials: an error where it would act on nothing.
-arrow::Status CheckCaBundle(std::string_view value, const Endpoint& endpoint, const Credentials& credentials);
+/// The option `ca_bundle` beside a plaintext endpoint, where it would act on nothing: an error.
+arrow::Status CheckCaBundle(std::string_view value, const Endpoint& endpoint);
+
+/// Where Application Default Credentials have their file: what GOOGLE_APPLICATION_CREDENTIALS names, else gcloud's below HOME. Empty when
+/// neither variable is set; the file need not be there.
+std::string DefaultCredentialPath();
 
 /// The access token in the environment variable, checked to be what a header can hold.
 arrow::Result<std::string> LoadAccessToken(const Credentials& credentials);

@@ -150,10 +150,9 @@ TEST(CredentialFile, OtherKindsAreRefusedByName) {
 
 TEST(Credentials, ACaBundleIsReadAndRefusedWhereItActsOnNothing) {
   const Credentials none{.kind = CredentialKind::kNone};
-  EXPECT_TRUE(CheckCaBundle("", kEmulator, none).ok());
-  EXPECT_TRUE(CheckCaBundle("ca.pem", kService, none).ok());
-  EXPECT_THAT(CheckCaBundle("ca.pem", kEmulator, none).message(), AllOf(HasSubstr("ca_bundle"), HasSubstr("localhost:9060")));
-  EXPECT_EQ(CodeOf(CheckCaBundle("ca.pem", kService, {.kind = CredentialKind::kApplicationDefault})), Code::kUnimplemented);
+  EXPECT_TRUE(CheckCaBundle("", kEmulator).ok());
+  EXPECT_TRUE(CheckCaBundle("ca.pem", kService).ok());
+  EXPECT_THAT(CheckCaBundle("ca.pem", kEmulator).message(), AllOf(HasSubstr("ca_bundle"), HasSubstr("localhost:9060")));
   const auto make = [&](const std::string& bundle) {
     return ChannelPool::Make({.endpoint = kService, .credentials = none, .ca_bundle = bundle}, LocalFileSystem()).status();
   };
@@ -169,6 +168,50 @@ TEST(Credentials, MissingFileIsFoundWhenAClientIsOpened) {
   auto pool = ChannelPool::Make({.endpoint = kService, .credentials = *credentials}, LocalFileSystem());
   EXPECT_EQ(CodeOf(pool.status()), Code::kUnauthenticated);
   EXPECT_THAT(pool.status().ToString(), Not(HasSubstr("/no/such")));
+}
+
+/// Sets an environment variable for a scope.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value)
+      : name_(name), had_(std::getenv(name) != nullptr), before_(had_ ? std::getenv(name) : "") {
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { had_ ? ::setenv(name_, before_.c_str(), 1) : ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+  const bool had_;
+  const std::string before_;
+};
+
+TEST(Credentials, AdcsFileIsOursWhenItIsOfAKindOfOurs) {
+  const Variable no_home("HOME", "/no/such/home");
+  const Credentials adc{.kind = CredentialKind::kApplicationDefault};
+  const auto make = [&](const std::string& path, const std::string& bundle = "") {
+    const Variable named("GOOGLE_APPLICATION_CREDENTIALS", path);
+    return ChannelPool::Make({.endpoint = kService, .credentials = adc, .ca_bundle = bundle}, LocalFileSystem());
+  };
+  const std::string bundle = WriteTestFile(TestCertificatePem());
+  auto key = make(WriteTestFile(KeyFileText("")), bundle);
+  ASSERT_TRUE(key.ok()) << key.status();
+  EXPECT_EQ((*key)->tokens()->kind(), "the service account's key found by adc");
+  auto user = make(WriteTestFile(UserFileText("https://sts.example/t")));
+  ASSERT_TRUE(user.ok()) << user.status();
+  EXPECT_EQ((*user)->tokens()->kind(), "the authorized user found by adc");
+  EXPECT_EQ((*user)->options().quota_project, "users-project");
+  // A kind of ours that is broken is an error of ours; every other file is gRPC's to judge.
+  auto broken = make(WriteTestFile(R"({"type":"service_account"})"));
+  EXPECT_THAT(broken.status().message(), HasSubstr("client_email"));
+  for (const std::string& text : {std::string(R"({"type":"external_account"})"), std::string("[]"), std::string("no json")}) {
+    EXPECT_EQ(*FindDefaultCredentialFile(WriteTestFile(text), LocalFileSystem()), std::nullopt) << text;
+    EXPECT_EQ(GetErrorInfo(make(WriteTestFile(text), bundle).status())->resource, "ca_bundle");
+  }
+  EXPECT_EQ(*FindDefaultCredentialFile("/no/such/file", LocalFileSystem()), std::nullopt);
+  const Variable named("GOOGLE_APPLICATION_CREDENTIALS", "");
+  EXPECT_EQ(DefaultCredentialPath(), "/no/such/home/.config/gcloud/application_default_credentials.json");
 }
 
 TEST(Credentials, TokenIsReadFromItsVariable) {

@@ -58,7 +58,7 @@ arrow::Result<std::string> SignJwt(std::string_view key_id, std::string_view cla
   const auto failed = [] {
     ERR_clear_error();  // what OpenSSL would say may tell of the key
     return MakeError({.code = Code::kUnauthenticated, .resource = "credentials", .reason = "CREDENTIALS"},
-                     "the private key given by the option credentials cannot sign");
+                     "the private key of the option credentials cannot sign");
   };
   const nlohmann::json header = {{"alg", "RS256"}, {"typ", "JWT"}, {"kid", key_id}};
   std::string token = Base64Url(header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '.' + Base64Url(claims);

@@ -89,11 +89,15 @@ class FixedToken final : public TokenFetcher {
   const std::string token_;
 };
 
-constexpr std::string_view kKeyKind = "the service account's key given by credentials";
+std::string KindOf(std::string_view what, bool found_by_adc) {
+  return fmt::format("{} {}", what, found_by_adc ? "found by adc" : "given by credentials");
+}
+constexpr std::string_view kKey = "the service account's key";
+constexpr std::string_view kUser = "the authorized user";
 
 class SelfSignedToken final : public TokenFetcher {
  public:
-  SelfSignedToken(ServiceAccountKey key, Clock* clock) : key_(std::move(key)), clock_(clock) {}
+  SelfSignedToken(ServiceAccountKey key, std::string kind, Clock* clock) : key_(std::move(key)), kind_(std::move(kind)), clock_(clock) {}
 
   std::variant<FetchedToken, RpcFailure> Fetch(const std::stop_token&) override {
     const int64_t now = SecondsSinceEpoch(clock_->Now());
@@ -104,18 +108,23 @@ class SelfSignedToken final : public TokenFetcher {
     if (!token.ok()) return Failure(TokenFault::kImpossible, token.status().message());
     return FetchedToken{.text = *std::move(token), .lifetime = kJwtLifetime};
   }
-  std::string_view kind() const override { return kKeyKind; }
+  std::string_view kind() const override { return kind_; }
 
  private:
   const ServiceAccountKey key_;
+  const std::string kind_;
   Clock* const clock_;
 };
 
 /// Asks a token server; what it is asked with is the derived class's.
 class ServerToken : public TokenFetcher {
  public:
-  ServerToken(std::string token_uri, TokenFetcherOptions options)
-      : uri_(std::move(token_uri)), origin_(CheckSecretUrl("token_uri", uri_).ValueOr("")), options_(std::move(options)) {}
+  ServerToken(std::string_view what, std::string token_uri, TokenFetcherOptions options)
+      : kind_(KindOf(what, options.found_by_adc)),
+        uri_(std::move(token_uri)),
+        origin_(CheckSecretUrl("token_uri", uri_).ValueOr("")),
+        options_(std::move(options)) {}
+  std::string_view kind() const final { return kind_; }
 
   std::variant<FetchedToken, RpcFailure> Fetch(const std::stop_token& stop) final {
     auto form = Form();
@@ -163,6 +172,7 @@ class ServerToken : public TokenFetcher {
     return fmt::format("no access token for {} from {}: {}; {}", kind(), origin_, cause, advice);
   }
 
+  const std::string kind_;
   const std::string uri_;
   const std::string origin_;
   const TokenFetcherOptions options_;
@@ -171,8 +181,7 @@ class ServerToken : public TokenFetcher {
 class KeyServerToken final : public ServerToken {
  public:
   KeyServerToken(const ServiceAccountKey& key, TokenFetcherOptions options, Clock* clock)
-      : ServerToken(key.token_uri, std::move(options)), key_(key), clock_(clock) {}
-  std::string_view kind() const override { return kKeyKind; }
+      : ServerToken(kKey, key.token_uri, std::move(options)), key_(key), clock_(clock) {}
 
  protected:
   arrow::Result<std::string> Form() override {
@@ -198,8 +207,8 @@ class KeyServerToken final : public ServerToken {
 
 class UserServerToken final : public ServerToken {
  public:
-  UserServerToken(const AuthorizedUser& user, TokenFetcherOptions options) : ServerToken(user.token_uri, std::move(options)), user_(user) {}
-  std::string_view kind() const override { return "the authorized user given by credentials"; }
+  UserServerToken(const AuthorizedUser& user, TokenFetcherOptions options)
+      : ServerToken(kUser, user.token_uri, std::move(options)), user_(user) {}
 
  protected:
   arrow::Result<std::string> Form() override {
@@ -225,7 +234,7 @@ std::unique_ptr<TokenFetcher> MakeFixedToken(std::string token) { return std::ma
 std::unique_ptr<TokenFetcher> MakeTokenFetcher(CredentialFile file, TokenFetcherOptions options, Clock* clock) {
   if (const auto* user = std::get_if<AuthorizedUser>(&file)) return std::make_unique<UserServerToken>(*user, std::move(options));
   auto& key = std::get<ServiceAccountKey>(file);
-  if (key.token_uri.empty()) return std::make_unique<SelfSignedToken>(std::move(key), clock);
+  if (key.token_uri.empty()) return std::make_unique<SelfSignedToken>(std::move(key), KindOf(kKey, options.found_by_adc), clock);
   return std::make_unique<KeyServerToken>(key, std::move(options), clock);
 }
 

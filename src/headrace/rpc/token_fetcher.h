@@ -34,6 +34,7 @@ class TokenFetcher {
 };
 
 struct TokenFetcherOptions {
+  bool found_by_adc = false;                   // the file; else the option credentials named it. For texts
   std::string ca_certificates{};               // PEM text, for an https token server; empty = the system's
   std::chrono::milliseconds connect_limit{0};  // zero = none
   std::chrono::milliseconds limit{30'000};     // of one request to a token server; zero = none

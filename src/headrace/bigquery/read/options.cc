@@ -165,8 +165,8 @@ arrow::Result<SystemTime> ParseSnapshotTime(std::string_view text) {
 arrow::Status CheckSourceOptions(const SourceOptions& options) {
   ARROW_RETURN_NOT_OK(CheckValues(options));
   ARROW_ASSIGN_OR_RAISE(const auto endpoint, rpc::ResolveStorageEndpoint(options.bigquery_storage_endpoint));
-  ARROW_ASSIGN_OR_RAISE(const auto credentials, rpc::ParseCredentials(options.credentials, endpoint));
-  ARROW_RETURN_NOT_OK(rpc::CheckCaBundle(options.ca_bundle, endpoint, credentials));
+  ARROW_RETURN_NOT_OK(rpc::ParseCredentials(options.credentials, endpoint).status());
+  ARROW_RETURN_NOT_OK(rpc::CheckCaBundle(options.ca_bundle, endpoint));
   if (options.max_stream_count > 0 && options.preferred_min_stream_count > options.max_stream_count) {
     return InvalidOption("preferred_min_stream_count", fmt::format("preferred_min_stream_count {} is above max_stream_count {}",
                                                                    options.preferred_min_stream_count, options.max_stream_count));

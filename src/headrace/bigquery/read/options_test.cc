@@ -79,7 +79,6 @@ TEST(SourceOptions, EachRefusalNamesItsOption) {
       {[](auto& o) { o.credentials = "impersonate:x"; }, "impersonate", Code::kUnimplemented},
       {[](auto& o) { o.bigquery_storage_endpoint = "https://host:1", o.credentials = "none", o.ca_bundle = "/no/such/ca.pem"; }, ""},
       {[](auto& o) { o.bigquery_storage_endpoint = "host:1", o.ca_bundle = "ca.pem"; }, "ca_bundle is about encrypted connections"},
-      {[](auto& o) { o.ca_bundle = "ca.pem"; }, "ca_bundle together with the credentials adc", Code::kUnimplemented},
       // Which refusal wins when several hold: values before combinations, credentials before stream counts.
       {[](auto& o) { o.table = "", o.max_stream_count = -1; }, "a table is required"},
       {[](auto& o) {
