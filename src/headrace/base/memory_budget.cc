@@ -25,8 +25,14 @@ void MemoryReservation::Release() {
 arrow::Result<MemoryReservation> MemoryBudget::Reserve(int64_t bytes, const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t ticket = next_ticket_++;
-  bool granted =
-      changed_.wait(lock, stop, [&] { return serving_ == ticket && (used_ == 0 || used_ + bytes <= limit_); }) && !stop.stop_requested();
+  auto fits = [&] { return serving_ == ticket && (used_ == 0 || used_ + bytes <= limit_); };
+  if (!fits()) {
+    ++waiting_;
+    changed_.wait(lock, stop, fits);
+    --waiting_;
+    last_wait_ = clock_->Monotonic();
+  }
+  const bool granted = fits() && !stop.stop_requested();
   if (granted) {
     used_ += bytes;
     peak_ = std::max(peak_, used_);
@@ -46,6 +52,11 @@ arrow::Result<MemoryReservation> MemoryBudget::Reserve(int64_t bytes, const std:
 int64_t MemoryBudget::used() const {
   std::lock_guard<std::mutex> guard(mutex_);
   return used_;
+}
+
+std::optional<MonotonicTime> MemoryBudget::last_wait() const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return waiting_ > 0 ? clock_->Monotonic() : last_wait_;
 }
 
 int64_t MemoryBudget::peak() const {

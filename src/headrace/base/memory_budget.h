@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/error.h"
 
 namespace headrace {
@@ -50,8 +52,8 @@ class MemoryReservation {
 
 class MemoryBudget {
  public:
-  /// `limit` in bytes, at least 1.
-  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+  /// `limit` in bytes, at least 1. The clock only tells last_wait.
+  explicit MemoryBudget(int64_t limit, Clock* clock = RealClock()) : limit_(limit), clock_(clock) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
@@ -62,18 +64,23 @@ class MemoryBudget {
   int64_t used() const;
   /// The most that was ever held.
   int64_t peak() const;
+  /// When somebody last waited for memory: now while somebody does, nothing when nobody ever did.
+  std::optional<MonotonicTime> last_wait() const;
 
  private:
   friend class MemoryReservation;
   void Adjust(int64_t delta);
 
   const int64_t limit_;
+  Clock* const clock_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   int64_t used_ = 0;
   int64_t peak_ = 0;
-  uint64_t next_ticket_ = 0;  // of the next caller
-  uint64_t serving_ = 0;      // whose turn it is; abandoned tickets are skipped
+  int waiting_ = 0;
+  std::optional<MonotonicTime> last_wait_;  // its end
+  uint64_t next_ticket_ = 0;                // of the next caller
+  uint64_t serving_ = 0;                    // whose turn it is; abandoned tickets are skipped
   std::vector<uint64_t> abandoned_;
 };
 

@@ -48,6 +48,23 @@ TEST(MemoryBudgetTest, WaitersAreServedInOrderAndALargeOneIsNotPassed) {
   ASSERT_EQ(small.wait_for(seconds{10}), std::future_status::ready);
 }
 
+TEST(MemoryBudgetTest, ItTellsWhenSomebodyLastWaited) {
+  ManualClock clock;
+  MemoryBudget budget(100, &clock);
+  auto held = budget.Reserve(100, {}).ValueOrDie();
+  EXPECT_EQ(budget.last_wait(), std::nullopt);
+  auto waiter = std::async(std::launch::async, [&] { return budget.Reserve(1, {}).ok(); });
+  const auto deadline = std::chrono::steady_clock::now() + seconds{10};
+  while (!budget.last_wait() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  clock.Advance(seconds{5});
+  EXPECT_EQ(budget.last_wait(), clock.Monotonic());
+  held.Release();
+  EXPECT_TRUE(waiter.get());
+  const auto end = clock.Monotonic();
+  clock.Advance(seconds{5});
+  EXPECT_EQ(budget.last_wait(), end);
+}
+
 TEST(MemoryBudgetTest, MoreThanTheWholeBudgetIsLetThroughAlone) {
   MemoryBudget budget(100);
   auto huge = budget.Reserve(1000, {});
