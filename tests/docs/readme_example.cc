@@ -1,6 +1,8 @@
-// The C++ example of README.md, word for word (test_docs.py compares), with a main around it.
+// The C++ examples of README.md and docs/metrics.md, word for word (test_docs.py compares), with a main around them.
+#include <chrono>
 #include <iostream>
 
+#include "headrace/base/prometheus.h"
 #include "headrace/bigquery/read/source.h"
 #include "headrace/files/file_sink.h"
 #include "headrace/runtime/job.h"
@@ -15,6 +17,23 @@ arrow::Result<int64_t> CopyOrders() {
   return result.report.rows_written;
 }
 // README.md ends
+
+// docs/metrics.md
+class Printing final : public headrace::MetricListener {
+ public:
+  void OnMetrics(const std::vector<headrace::MetricValue>& values, bool last) override {
+    if (last) std::cout << headrace::PrometheusText(values);
+  }
+};
+
+arrow::Result<headrace::JobResult> CopyAndTell() {
+  ARROW_ASSIGN_OR_RAISE(auto source, headrace::bigquery::Source::Make({.table = "my-project.sales.orders"}));
+  ARROW_ASSIGN_OR_RAISE(auto sink, headrace::FileSink::Make({.path = "./copied/"}));
+  Printing printing;
+  ARROW_ASSIGN_OR_RAISE(auto job, headrace::Job::Make(source, sink, {}, {.listener = &printing, .metrics_interval = std::chrono::seconds{10}}));
+  return job->Run();
+}
+// docs/metrics.md ends
 // clang-format on
 
 int main() {
@@ -24,5 +43,10 @@ int main() {
     return 1;
   }
   std::cout << *rows << "\n";
+  auto told = CopyAndTell();
+  if (!told.ok()) {
+    std::cerr << told.status().ToString() << "\n";
+    return 1;
+  }
   return 0;
 }

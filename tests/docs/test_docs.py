@@ -27,6 +27,7 @@ def marked(file, mark):
 
 def test_the_examples_are_the_compiled_ones():
     assert blocks(ROOT / "README.md", "cpp") == [marked("readme_example.cc", "README.md")]
+    assert blocks(ROOT / "docs" / "metrics.md", "cpp") == [marked("readme_example.cc", "docs/metrics.md")]
     assert blocks(ROOT / "docs" / "rows.md", "cpp") == [marked("rows_example.cc", f"docs/rows.md {number}") for number in (1, 2)]
 
 
@@ -36,9 +37,11 @@ def test_the_readme_example_runs(build_dir, headrace, tmp_path):
     with Server(headrace, tmp_path, "--load", f"my-project.sales.orders={tmp_path / 'source.parquet'}") as server:
         environment = dict(os.environ, BIGQUERY_STORAGE_EMULATOR_HOST=server.grpc)
         done = subprocess.run([build_dir / "bin" / "docs_readme_example"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr
+    rows, told = done.stdout.split("\n", 1)
+    assert (done.returncode, rows) == (0, "1000"), done.stderr
     parts = [pq.read_table(path) for path in sorted((tmp_path / "orders").glob("*.parquet"))]
     assert pa.concat_tables(parts).sort_by("id").equals(orders.select(["id", "amount"]))
+    assert "headrace_rows_read_total 1000\n" in told and told.startswith("# HELP headrace_")
 
 
 def test_the_examples_of_rows_run_also_when_streams_break(build_dir, headrace, tmp_path):

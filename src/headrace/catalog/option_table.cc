@@ -123,6 +123,7 @@ constexpr Option kOptions[] = {
     // What the program prints.
     {"arrow", kFlag, "false", "print the Arrow schema", kSchemaOutput, kSchema, "true", "Output", true},
     {"json", kFlag, "false", "one JSON document on stdout; progress as JSON lines on stderr", kOutput, kAll, "true", "Output", true},
+    {"metrics_port", kInteger, "none", "Prometheus metrics on this loopback port; 0 is any free one", kOutput, kRuns, "9464", "Output"},
     {"quiet", kFlag, "false", "no progress and no report, only errors and warnings", kOutput, kRuns, "true", "Output", true},
     {"fail_point", kText, "none", "die at this step, for tests", kJob, kRuns, "checkpoint.renamed", "Running", false, true},
 };

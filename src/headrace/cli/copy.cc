@@ -10,9 +10,11 @@ int Copy(Session session) {
   if (auto status = AnnounceEndpoint(session.console, request->source, request->values); !status.ok()) {
     return Refuse(session.console, status);
   }
-  auto job = Job::Make(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console));
+  MetricsServer metrics;
+  if (auto status = StartMetrics(session.console, request->values, metrics); !status.ok()) return Refuse(session.console, status);
+  auto job = Job::Make(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console, metrics));
   if (!job.ok()) return Refuse(session.console, job.status());
-  return RunJob(session, **job, *parts);
+  return RunJob(session, **job, *parts, metrics);
 }
 
 }  // namespace headrace::cli

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "headrace/base/fail_point.h"
+#include "headrace/catalog/option_value.h"
 #include "headrace/cli/exit_code.h"
 #include "headrace/cli/progress.h"
 #include "headrace/cli/report_text.h"
@@ -52,9 +53,10 @@ int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) 
 
 }  // namespace
 
-JobEnvironment ProgramEnvironment(Console& console) {
+JobEnvironment ProgramEnvironment(Console& console, MetricsServer& metrics) {
   JobEnvironment environment;
   environment.logger = &console;
+  environment.metrics = metrics.registry();
   return environment;
 }
 
@@ -91,7 +93,20 @@ arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source,
   return arrow::Status::OK();
 }
 
-int RunJob(Session session, Job& job, const JobParts& parts) {
+arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, MetricsServer& metrics) {
+  auto given = values.find("metrics_port");
+  if (given == values.end()) return arrow::Status::OK();
+  constexpr int64_t kMostPort = 65535;
+  ARROW_ASSIGN_OR_RAISE(const int64_t port, catalog::ParseInteger("metrics_port", given->second));
+  if (port < 0 || port > kMostPort) {
+    return InvalidOption("metrics_port", fmt::format("--metrics-port is {}; give 0 (any free port) to {}", port, kMostPort));
+  }
+  ARROW_ASSIGN_OR_RAISE(const std::string url, metrics.Start(static_cast<int>(port)));
+  console.Say(fmt::format("metrics at {}", url));
+  return arrow::Status::OK();
+}
+
+int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metrics) {
   Console& console = session.console;
   bool resumable = !parts.options.checkpoint.empty();
   session.signals.SetHandler([&](int count) {
@@ -105,8 +120,10 @@ int RunJob(Session session, Job& job, const JobParts& parts) {
   });
   arrow::Result<JobResult> result = [&] {
     ProgressReporter reporter(&console, [&job] { return job.progress(); });
+    metrics.Follow([&job] { job.progress(); });
     return job.Run();
   }();
+  metrics.Follow(nullptr);
   session.signals.SetHandler(nullptr);
   if (!result.ok() && !console.json() && IsClosedOutput(result.status())) {
     console.Say("standard output was closed by its reader: the copy ends here");

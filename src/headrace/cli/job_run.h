@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headrace/catalog/make.h"
+#include "headrace/cli/metrics_server.h"
 #include "headrace/cli/verbs.h"
 #include "headrace/rpc/endpoint.h"
 #include "headrace/runtime/job.h"
@@ -33,9 +34,11 @@ struct JobParts {
 arrow::Result<JobParts> MakeParts(const catalog::Address& source, const catalog::Address& destination, const catalog::OptionValues& values);
 /// Says which server BigQuery is read from when it is not the service itself; refuses an endpoint that cannot be understood.
 arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source, const catalog::OptionValues& values);
+/// Serves metrics if --metrics-port asks for it, and says where. Before the job is made, which leaves traces.
+arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, MetricsServer& metrics);
 /// Runs the job to its end and reports; answers the exit code.
-int RunJob(Session session, Job& job, const JobParts& parts);
+int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metrics);
 /// The environment of jobs started by the program.
-JobEnvironment ProgramEnvironment(Console& console);
+JobEnvironment ProgramEnvironment(Console& console, MetricsServer& metrics);
 
 }  // namespace headrace::cli

@@ -36,9 +36,11 @@ int Resume(Session session) {
   if (auto status = AnnounceEndpoint(session.console, configuration->source, *values); !status.ok()) {
     return Refuse(session.console, status);
   }
-  auto job = Job::Restore(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console));
+  MetricsServer metrics;
+  if (auto status = StartMetrics(session.console, *values, metrics); !status.ok()) return Refuse(session.console, status);
+  auto job = Job::Restore(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console, metrics));
   if (!job.ok()) return Refuse(session.console, job.status());
-  return RunJob(session, **job, *parts);
+  return RunJob(session, **job, *parts, metrics);
 }
 
 }  // namespace headrace::cli

@@ -10,6 +10,7 @@
 #include "headrace/files/internal/file_enumerator.h"
 #include "headrace/files/internal/file_reader.h"
 #include "headrace/files/internal/parse_options.h"
+#include "headrace/runtime/job_metrics.h"
 #include "headrace/types/schema.h"
 #include "headrace/types/schema_json.h"
 
@@ -96,6 +97,11 @@ arrow::Result<std::shared_ptr<const FileSource>> FileSource::Make(FileSourceOpti
     return InvalidOption("schema", "a CSV file without a header says nothing of its columns: give schema");
   }
   return std::shared_ptr<const FileSource>(new FileSource(std::move(options)));
+}
+
+std::span<const MetricInfo> FileSourceMetrics() {
+  static constexpr MetricInfo kMetrics[] = {kRowsRead, kBytesRead};
+  return kMetrics;
 }
 
 FileSource::FileSource(FileSourceOptions options)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,9 @@ struct FileSourceOptions {
 
 class StandardInput;
 
+/// What a source of files counts.
+std::span<const MetricInfo> FileSourceMetrics();
+
 class FileSource final : public Source {
  public:
   /// Checks the options; touches no file.
@@ -62,6 +66,7 @@ class FileSource final : public Source {
 
   Boundedness boundedness() const override { return Boundedness::kBounded; }
   Lineage lineage() const override;
+  std::span<const MetricInfo> metrics() const override { return FileSourceMetrics(); }
   /// Standard input cannot be read a second time.
   arrow::Status SupportsCheckpoints() const override;
   arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const override;

@@ -42,11 +42,17 @@ struct JobOptions {
   std::map<std::string, std::string> configuration{};
 };
 
+/// Lent by the caller; what is pointed to outlives the job.
 struct JobEnvironment {
   Clock* clock = RealClock();
   Random* random = SystemRandom();
   FileSystem* files = LocalFileSystem();
   Logger* logger = NullLogger();
+  /// Where the job counts (docs/metrics.md), to be looked at whenever the caller likes; null = a registry of the job's own. One job each.
+  MetricRegistry* metrics = nullptr;
+  /// Is told the metrics at every interval while Run is active, and once more at its end; null = nobody.
+  MetricListener* listener = nullptr;
+  std::chrono::milliseconds metrics_interval{1'000};
 };
 
 /// Why Run ended without an error.
@@ -78,6 +84,7 @@ class Job {
   virtual void StopAtCheckpoint() = 0;
   /// Ends at once with Cancelled.
   virtual void StopNow() = 0;
+  /// Also brings the gauges among the metrics up to date.
   virtual Progress progress() const = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "headrace/runtime/internal/split_threads.h"
+#include "headrace/runtime/job_metrics.h"
 
 namespace headrace {
 namespace {
@@ -34,6 +35,7 @@ class RowFeed::Impl {
   Impl(std::shared_ptr<const Source> source, const ReadOptions& options) : threads_(std::move(source), options) {
     threads_.parts().deliver = [this](const AssignedSplit& split, SplitReader* reader, Batch batch, const LedgerCounts& counts,
                                       const std::stop_token& stop) { return Park(split, reader, std::move(batch), counts, stop); };
+    threads_.parts().context.metrics->Register(RowMetrics());
     skipped_count_ = threads_.parts().context.metrics->counter("recordsSkipped");
   }
   ~Impl() { Stop(); }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual Lineage lineage() const = 0;
+  /// As Source::metrics.
+  virtual std::span<const MetricInfo> metrics() const { return {}; }
   /// The most writers that may work side by side; 0 = any number.
   virtual int max_writers() const { return 0; }
   /// False when the sink cannot take part in checkpoints; the text says what to use instead.

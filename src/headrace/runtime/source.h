@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,6 +90,8 @@ class Source {
   /// Its readers may answer cuts, so that more readers than splits have something to do.
   virtual bool supports_cuts() const { return false; }
   virtual Lineage lineage() const = 0;
+  /// What its enumerators and readers count, as constant data. The engine registers them, so that each is there from the start.
+  virtual std::span<const MetricInfo> metrics() const { return {}; }
   /// Not OK when the source cannot be read again from where a checkpoint says; the text says what to use instead.
   virtual arrow::Status SupportsCheckpoints() const { return arrow::Status::OK(); }
   virtual arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const = 0;

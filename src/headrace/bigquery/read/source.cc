@@ -6,8 +6,25 @@
 #include "headrace/bigquery/read/internal/enumerator.h"
 #include "headrace/bigquery/read/internal/reader.h"
 #include "headrace/rpc/channel.h"
+#include "headrace/runtime/job_metrics.h"
 
 namespace headrace::bigquery {
+namespace {
+
+using enum MetricKind;
+
+constexpr MetricInfo kMetrics[] = {
+    kRowsRead,
+    kBytesRead,
+    {"responses", kCounter, "messages", "", "", "Responses of ReadRows."},
+    {"readRetries", kCounter, "attempts", "readRetries", "code", "ReadRows calls that were opened again after a fault, by its code."},
+    {"readSessionsCreated", kCounter, "sessions", "readSessionsCreated", "",
+     "Read sessions created: 1 for a new job, 0 for a resumed one; anything else is a defect."},
+};
+
+}  // namespace
+
+std::span<const MetricInfo> ReadMetrics() { return kMetrics; }
 
 struct Source::Config : std::enable_shared_from_this<Source::Config> {
   SourceOptions options;

@@ -5,17 +5,20 @@
 //
 // Its readers never answer a cut: SplitReadStream is not built, so the job's work sharing finds nothing to share in a stream.
 //
-// Metrics: rowsRead, bytesRead, responses, readRetries (and readRetries.CODE), readSessionsCreated. rowsRead and bytesRead count what was
-// received, so what is received again after a resume counts again.
+// Metrics: ReadMetrics. rowsRead and bytesRead count what was received, so what is received again after a resume counts again.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "headrace/bigquery/read/options.h"
 #include "headrace/runtime/source.h"
 
 namespace headrace::bigquery {
+
+/// What a source counts.
+std::span<const MetricInfo> ReadMetrics();
 
 class Source final : public headrace::Source {
  public:
@@ -25,6 +28,7 @@ class Source final : public headrace::Source {
 
   Boundedness boundedness() const override { return Boundedness::kBounded; }
   Lineage lineage() const override;
+  std::span<const MetricInfo> metrics() const override { return ReadMetrics(); }
   arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const override;
   arrow::Result<std::unique_ptr<SplitEnumerator>> RestoreEnumerator(const JobContext& context, std::string_view state) const override;
   arrow::Result<std::unique_ptr<SplitReader>> OpenReader(const JobContext& context, const std::shared_ptr<arrow::Schema>& schema,

@@ -77,10 +77,6 @@ arrow::Status CheckOptionsOfFormat(const FileSourceOptions& options, FileFormat 
 arrow::Result<std::unique_ptr<SplitEnumerator>> FileEnumerator::Make(FileAccess access, const JobContext& context,
                                                                      std::optional<std::string_view> state) {
   std::unique_ptr<FileEnumerator> enumerator(new FileEnumerator(std::move(access), context));
-  if (context.metrics != nullptr) {
-    // Registered by every source, so that 0 means "did not happen".
-    for (const char* name : {"rowsRead", "bytesRead"}) context.metrics->counter(name);
-  }
   if (state.has_value()) {
     ARROW_ASSIGN_OR_RAISE(enumerator->state_, DecodeFilePlan(*state));
     if (enumerator->state_.planned) {

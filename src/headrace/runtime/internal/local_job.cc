@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "headrace/base/fail_point.h"
+#include "headrace/runtime/job_metrics.h"
 
 namespace headrace {
 namespace {
@@ -33,7 +36,9 @@ LocalJob::LocalJob(std::shared_ptr<const Source> source, std::shared_ptr<const S
     : source_(std::move(source)),
       sink_(std::move(sink)),
       store_(std::move(store)),
-      memory_(options.memory_limit - options.memory_limit / 4),  // the other quarter is the writers': see JobRun::OpenWriters
+      metrics_(environment.metrics != nullptr ? environment.metrics : &own_metrics_),
+      memory_(options.memory_limit - options.memory_limit / 4,
+              environment.clock),  // the other quarter is the writers': see JobRun::OpenWriters
       rate_(environment.clock, options.max_rows_per_second, options.max_bytes_per_second),
       restarts_(options.restart_attempts),
       current_(std::move(start)),
@@ -44,13 +49,50 @@ LocalJob::LocalJob(std::shared_ptr<const Source> source, std::shared_ptr<const S
             .options = std::move(options),
             .environment = environment,
             .store = store_.get(),
-            .metrics = &metrics_,
+            .metrics = metrics_,
             .memory = &memory_,
             .rate = &rate_,
             .restarts = &restarts_,
             .restarts_before = current_.state.report.restarts,
             .stop_at_checkpoint = stop_at_checkpoint_.get_token(),
             .stop_now = stop_now_.get_token()};
+  metrics_->Register(JobMetrics());
+  metrics_->Register(source_->metrics());
+  metrics_->Register(sink_->metrics());
+}
+
+class LocalJob::Telling {
+ public:
+  explicit Telling(const LocalJob* job) : job_(job) {
+    const JobEnvironment& environment = job->parts_.environment;
+    if (environment.listener == nullptr) return;
+    try {
+      thread_ = std::jthread([job, clock = environment.clock, interval = environment.metrics_interval](const std::stop_token& stop) {
+        while (clock->SleepFor(interval, stop)) job->Tell(false);
+      });
+    } catch (const std::system_error& error) {
+      environment.logger->Log(LogLevel::kWarning,
+                              fmt::format("no thread is left to tell metrics: {}. They are told at the end", error.what()));
+    }
+  }
+  ~Telling() {
+    if (thread_.joinable()) {
+      thread_.request_stop();
+      thread_.join();
+    }
+    if (job_->parts_.environment.listener != nullptr) job_->Tell(true);
+  }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+
+ private:
+  const LocalJob* const job_;
+  std::jthread thread_;
+};
+
+void LocalJob::Tell(bool last) const {
+  progress();  // sets the gauges
+  parts_.environment.listener->OnMetrics(metrics_->Collect(), last);
 }
 
 arrow::Status LocalJob::CheckTarget() const { return sink_->Check(MakeSinkContext(parts_, current_.state)); }
@@ -72,18 +114,35 @@ void LocalJob::StopNow() { stop_now_.request_stop(); }
 
 Progress LocalJob::progress() const {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (active_ == nullptr) return last_progress_;
+  if (active_ == nullptr) {
+    SetGauges(last_progress_);
+    return last_progress_;
+  }
   Progress now;
   active_->Look(&now);
   // A restart goes back to the last checkpoint; what was shown does not.
   if (now.fraction >= 0) now.fraction = std::max(now.fraction, last_progress_.fraction);
   now.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
+  SetGauges(now);
   return last_progress_ = now;
+}
+
+void LocalJob::SetGauges(const Progress& progress) const {
+  auto set = [this](std::string_view name, int64_t value) { metrics_->counter(name)->Set(value); };
+  set("unassignedSplits", progress.queued_splits);
+  set("openSplits", progress.open_splits);
+  set("finishedSplits", progress.finished_splits);
+  set("stalledSplits", progress.stalled_splits);
+  set("throttledSplits", progress.throttled_splits);
+  set("rowsEnqueued", progress.rows);
+  set("budgetBytes", memory_.used());
+  set("lastCheckpoint", static_cast<int64_t>(progress.checkpoint));
 }
 
 arrow::Result<JobResult> LocalJob::Run() {
   if (std::exchange(ran_, true)) return arrow::Status::Invalid("a job runs once; make another one");
   started_ = parts_.environment.clock->Monotonic();
+  Telling telling(this);
   if (current_.finished) {
     auto warning = fmt::format("this job was finished already, by checkpoint {}: there was nothing left to do", current_.state.checkpoint);
     parts_.environment.logger->Log(LogLevel::kWarning, warning);
@@ -179,7 +238,10 @@ JobResult LocalJob::MakeResult(JobEnd end) const {
   report.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
   report.peak_budget_bytes = memory_.peak();
   report.peak_resident_bytes = PeakResidentBytes();
-  report.counters = metrics_.Snapshot();
+  for (const MetricValue& value : metrics_->Collect()) {
+    if (value.info != nullptr && value.info->kind == MetricKind::kGauge) continue;
+    report.counters[value.part.empty() ? value.name : fmt::format("{}.{}", value.name, value.part)] = value.value;
+  }
   return result;
 }
 

@@ -25,17 +25,22 @@ class LocalJob final : public Job {
   Progress progress() const override;
 
  private:
+  /// Tells the listener while it lives, and a last time when it goes.
+  class Telling;
+  void Tell(bool last) const;
   arrow::Result<JobResult> RunUntilDone();
   arrow::Result<JobEnd> RunOnce();
   arrow::Status Fail(const JobRun& run, arrow::Status error);
   arrow::Result<bool> PrepareRestart(const arrow::Status& error);
   JobResult MakeResult(JobEnd end) const;
+  void SetGauges(const Progress& progress) const;
   bool stopping() const { return stop_now_.stop_requested() || stop_at_checkpoint_.stop_requested(); }
 
   const std::shared_ptr<const Source> source_;
   const std::shared_ptr<const Sink> sink_;
   std::unique_ptr<CheckpointStore> store_;
-  MetricRegistry metrics_;
+  MetricRegistry own_metrics_;
+  MetricRegistry* const metrics_;  // the caller's, or our own
   MemoryBudget memory_;
   RateLimiter rate_;
   RestartBudget restarts_;

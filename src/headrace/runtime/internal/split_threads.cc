@@ -39,7 +39,7 @@ SplitThreads::SplitThreads(std::shared_ptr<const Source> source, const ReadOptio
                : options.readers > 0 ? options.readers
                                      : kMostDefaultReaders),
       ordered_(options.ordered),
-      memory_(options.memory_limit),
+      memory_(options.memory_limit, options.context.clock),
       rate_(options.context.clock, 0, 0),
       restarts_(0) {
   parts_.source = source_.get();
@@ -49,6 +49,7 @@ SplitThreads::SplitThreads(std::shared_ptr<const Source> source, const ReadOptio
   if (parts_.context.metrics == nullptr) parts_.context.metrics = &metrics_;
   parts_.rate = &rate_;
   parts_.restarts = &restarts_;
+  parts_.context.metrics->Register(source_->metrics());
 }
 
 arrow::Status SplitThreads::Plan(const CheckpointState* state) {
