@@ -110,6 +110,47 @@ TEST_F(JobMetricsTest, EachMetricOfAJobIsCountedByOneAndNoOtherIs) {
   EXPECT_EQ(target_->SortedRows(), Rows(630));
 }
 
+// Back-pressure is no stall: the readers wait for memory that the batches in front of the sink hold.
+TEST_F(JobMetricsTest, ASplitThatWaitsForTheSinkIsNotStalled) {
+  constexpr int64_t kMiB = 1 << 20;
+  script_->splits = {{0, 30}, {30, 60}};
+  script_->batch_bytes = kMiB;
+  target_->block_writes = true;
+  RunBeside({.readers = 2, .writers = 1, .memory_limit = 4 * kMiB}, [&](Job& job) {
+    EXPECT_TRUE(target_->WaitForWaiting(1));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (seen_.Now("budgetBytes") < 3 * kMiB && std::chrono::steady_clock::now() < deadline) {
+      clock_.Advance(std::chrono::seconds{1});
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    EXPECT_EQ(seen_.Now("budgetBytes"), 3 * kMiB);
+    for (int minute = 0; minute < 5; ++minute) {
+      clock_.Advance(std::chrono::minutes{1});
+      EXPECT_EQ(job.progress().stalled_splits, 0);
+      EXPECT_EQ(job.progress().open_splits, 2);
+    }
+    target_->Release();
+  });
+  EXPECT_EQ(target_->SortedRows(), Rows(60));
+}
+
+// The same wait in Next, but for the source.
+TEST_F(JobMetricsTest, ASplitWhoseSourceDoesNotAnswerIsStalledAfterTenSeconds) {
+  script_->splits = {{0, 9}, {9, 18}};
+  script_->blocked = {6};
+  RunBeside({.readers = 2}, [&](Job& job) {
+    EXPECT_TRUE(script_->WaitForBlocked(1));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (job.progress().finished_splits < 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    clock_.Advance(std::chrono::milliseconds{9'999});
+    EXPECT_EQ(job.progress().stalled_splits, 0);
+    clock_.Advance(std::chrono::milliseconds{1});
+    EXPECT_EQ(job.progress().stalled_splits, 1);
+    EXPECT_EQ(job.progress().open_splits, 1);
+    script_->Unblock(6);
+  });
+}
+
 TEST_F(JobMetricsTest, TheListenerIsToldAtEveryIntervalAndAtTheEnd) {
   script_->splits = {{0, 9}};
   script_->blocked = {6};

@@ -48,7 +48,7 @@ struct Progress {
   int64_t queued_splits = 0;
   int64_t finished_splits = 0;
   int throttled_splits = 0;
-  int stalled_splits = 0;  // no batch for 10 seconds though the queue has room
+  int stalled_splits = 0;  // no batch for 10 seconds though there is room for one
   double seconds = 0;
   uint64_t checkpoint = 0;  // the last one completed
 };

@@ -109,6 +109,8 @@ ReaderLoop::State ReaderLoop::Look() const {
   std::lock_guard<std::mutex> guard(mutex_);
   if (current_ == nullptr) return state;
   int64_t since = waiting_since_;
+  // Who waits for memory waits for the sink, which holds it, and so does a split whose reader cannot receive meanwhile.
+  if (auto wait = parts_.context.memory->last_wait(); wait && since >= 0) since = std::max(since, wait->count());
   state.open = true;
   state.stalled = since >= 0 && parts_.context.clock->Monotonic() - MonotonicTime{since} >= kStalled;
   state.progress = current_->Progress();
