@@ -46,10 +46,12 @@ class RowReader {
     while (true) {
       ARROW_ASSIGN_OR_RAISE(const bool more, Fill());
       if (!more) return arrow::Status::OK();
+      Whole whole{this};
       for (; next_ < collected_->records.size(); ++next_) {
         auto status = consume(std::move(collected_->records[next_]));
         if (!status.ok()) return Fail(status);
       }
+      whole.reader = nullptr;
       EndRow();
     }
   }
@@ -63,6 +65,14 @@ class RowReader {
   void Cancel() { feed_->Cancel(); }
 
  private:
+  /// Forgets the records of a row when what takes them throws: some are gone, so the row is mapped again if the reading goes on.
+  struct Whole {
+    ~Whole() {
+      if (reader != nullptr) reader->Forget();
+    }
+    RowReader* reader;
+  };
+
   /// Whether there is a record to hand out; maps rows until there is.
   arrow::Result<bool> Fill() {
     while (next_ >= collected_->records.size()) {
@@ -86,8 +96,7 @@ class RowReader {
       internal::Collected<T>* collected;
       bool whole = false;
     } call{collected_.get()};
-    next_ = 0;
-    collected_->records.clear();
+    Forget();
     collected_->error = arrow::Status::OK();
     auto status = mapper_(row, Collector<T>(collected_, collected_->gate.Open()));
     if (!collected_->error.ok()) status = collected_->error;
@@ -98,14 +107,17 @@ class RowReader {
 
   void EndRow() {
     feed_->RowDone(static_cast<int64_t>(collected_->records.size()));
-    collected_->records.clear();
-    next_ = 0;
+    Forget();
   }
 
   arrow::Status Fail(const arrow::Status& error) {
+    Forget();
+    return feed_->Fail(error);
+  }
+
+  void Forget() {
     collected_->records.clear();
     next_ = 0;
-    return feed_->Fail(error);
   }
 
   std::unique_ptr<RowFeed> feed_;
