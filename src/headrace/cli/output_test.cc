@@ -195,6 +195,7 @@ TEST(ServeOptions, EveryOptionArrives) {
       {"grpc_port", "1", [](auto& o) { return o.grpc_port == 1; }},
       {"port", "2", [](auto& o) { return o.port == 2; }},
       {"throttle", "1K", [](auto& o) { return o.throttle_bytes_per_second == 1024; }},
+      {"stream_throttle", "3K", [](auto& o) { return o.stream_throttle_bytes_per_second == 3072; }},
       {"message_bytes", "2K", [](auto& o) { return o.message_bytes == 2048; }},
       {"message_rows", "3", [](auto& o) { return o.message_rows == 3; }},
       {"empty_table_streams", "1", [](auto& o) { return o.empty_table_streams == 1; }},
@@ -235,7 +236,8 @@ TEST(ServeOptions, WrongValuesAreRefused) {
     std::string text;
   };
   for (const Row& row : {Row{"load", "p.d.t"}, Row{"load", "=f"}, Row{"load", "p.d.t="}, Row{"port", "65536"}, Row{"grpc_port", "-1"},
-                         Row{"throttle", "fast"}, Row{"empty_table_streams", "2"}, Row{"ignore_offsets", "some"}, Row{"seed", "x"}}) {
+                         Row{"throttle", "fast"}, Row{"stream_throttle", "fast"}, Row{"empty_table_streams", "2"},
+                         Row{"ignore_offsets", "some"}, Row{"seed", "x"}}) {
     auto status = MakeServiceOptions({{row.name, row.text}}).status();
     ASSERT_FALSE(status.ok()) << row.name;
     EXPECT_EQ(GetErrorInfo(status)->resource, row.name);

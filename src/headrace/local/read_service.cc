@@ -81,7 +81,12 @@ ReadService::ReadService(ReadServiceParts parts) : parts_(std::move(parts)) {
 }
 
 ServedCall ReadService::Serve(grpc::ServerContext* context, const FaultCall& call) {
-  return {{.clock = parts_.clock, .listener = parts_.listener, .throttle = parts_.throttle, .expired = &expired_, .stop = parts_.stop},
+  return {{.clock = parts_.clock,
+           .listener = parts_.listener,
+           .throttle = parts_.throttle,
+           .bytes_per_second = parts_.stream_bytes_per_second,
+           .expired = &expired_,
+           .stop = parts_.stop},
           context,
           parts_.faults->Begin(call)};
 }

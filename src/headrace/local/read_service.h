@@ -29,7 +29,8 @@ struct ReadServiceParts {
   FaultScript* faults = nullptr;
   Counters* counters = nullptr;
   Listener* listener = nullptr;
-  Throttle* throttle = nullptr;  // null = no limit
+  Throttle* throttle = nullptr;         // of all calls; null = no limit
+  int64_t stream_bytes_per_second = 0;  // of each ReadRows call; 0 = no limit
   Clock* clock = nullptr;
   MessageLimits limits{};
   std::stop_token stop{};

@@ -40,7 +40,9 @@ grpc::Status ToGrpc(const StatusFault& fault) {
 }
 
 ServedCall::ServedCall(ServedCallParts parts, grpc::ServerContext* context, CallFaults faults)
-    : parts_(std::move(parts)), context_(context), faults_(std::move(faults)), began_(parts_.clock->Monotonic()) {}
+    : parts_(std::move(parts)), context_(context), faults_(std::move(faults)), began_(parts_.clock->Monotonic()) {
+  if (parts_.bytes_per_second > 0) own_throttle_ = std::make_unique<Throttle>(parts_.clock, parts_.bytes_per_second);
+}
 
 void ServedCall::set_session(std::string name, bool made_here) {
   session_ = std::move(name);
@@ -76,7 +78,7 @@ grpc::Status ServedCall::SleepFor(Duration duration) {
 }
 
 int ServedCall::throttle_percent() const {
-  if (parts_.throttle == nullptr && throttle_ == nullptr) return 0;
+  if (parts_.throttle == nullptr && own_throttle_ == nullptr && throttle_ == nullptr) return 0;
   Duration elapsed = std::max<Duration>(parts_.clock->Monotonic() - began_, Duration(1));
   return static_cast<int>(std::min<int64_t>(100, waited_ * 100 / elapsed));
 }
@@ -130,7 +132,7 @@ grpc::Status ServedCall::BeforeMessage(int64_t messages, RowRange rows, MessageF
 }
 
 grpc::Status ServedCall::Write(const grpc::ByteBuffer& message, int64_t bytes, grpc::ServerWriter<grpc::ByteBuffer>* writer) {
-  for (Throttle* throttle : {parts_.throttle, throttle_.get()}) {
+  for (Throttle* throttle : {parts_.throttle, own_throttle_.get(), throttle_.get()}) {
     if (throttle == nullptr) continue;
     grpc::Status waited = SleepFor(throttle->Reserve(bytes));
     if (!waited.ok()) return waited;

@@ -27,6 +27,7 @@ struct ServedCallParts {
   Clock* clock = nullptr;
   Listener* listener = nullptr;
   Throttle* throttle = nullptr;  // of all calls; null = no limit
+  int64_t bytes_per_second = 0;  // of this call; 0 = no limit
   ExpiredSessions* expired = nullptr;
   std::stop_token stop{};
 };
@@ -73,7 +74,8 @@ class ServedCall {
   Duration waited_{0};
   std::string session_;
   bool made_session_ = false;
-  std::shared_ptr<Throttle> throttle_;  // of a fault rule
+  std::unique_ptr<Throttle> own_throttle_;  // null = no limit
+  std::shared_ptr<Throttle> throttle_;      // of a fault rule
   MessageFaults next_message_;
   grpc::Status idle_status_;
   std::unique_ptr<IdleWatch> idle_;

@@ -45,6 +45,7 @@ arrow::Status CheckOptions(const ServiceOptions& options) {
   ARROW_RETURN_NOT_OK(CheckRange("message_bytes", options.message_bytes, 1, kLargestMessage));
   ARROW_RETURN_NOT_OK(CheckRange("message_rows", options.message_rows, 1, kAny));
   ARROW_RETURN_NOT_OK(CheckRange("throttle_bytes_per_second", options.throttle_bytes_per_second, 0, kAny));
+  ARROW_RETURN_NOT_OK(CheckRange("stream_throttle_bytes_per_second", options.stream_throttle_bytes_per_second, 0, kAny));
   ARROW_RETURN_NOT_OK(CheckRange("empty_table_streams", options.empty_table_streams, 0, 1));
   ARROW_RETURN_NOT_OK(CheckRange("cache_bytes", options.cache_bytes, 0, kAny));
   return CheckRange("max_threads", options.max_threads, kFewestThreads, 100'000);
@@ -119,6 +120,7 @@ arrow::Status Service::Impl::StartServer() {
                                                                 .counters = &counters,
                                                                 .listener = &listener,
                                                                 .throttle = throttle.get(),
+                                                                .stream_bytes_per_second = options.stream_throttle_bytes_per_second,
                                                                 .clock = options.clock,
                                                                 .limits = {.bytes = options.message_bytes, .rows = options.message_rows},
                                                                 .stop = stop.get_token()});

@@ -52,6 +52,8 @@ struct ServiceOptions {
   int64_t message_rows = 65536;
   /// All ReadRows responses together are held to this rate; 0 = no limit.
   int64_t throttle_bytes_per_second = 0;
+  /// The responses of each ReadRows call are held to this rate, besides; 0 = no limit. So much does one stream of the real service give.
+  int64_t stream_throttle_bytes_per_second = 0;
   /// Streams of a session over a table without rows: 0 or 1. The real service may give either.
   int empty_table_streams = 0;
   /// A session has as many streams as its max_stream_count says, one a row at most. Otherwise as the real service: one for each 250 MB,

@@ -426,6 +426,27 @@ TEST_F(ServiceTest, ThrottleAndDelayTakeTheClocksTime) {
   EXPECT_GE(clock_.Monotonic() - begin, std::chrono::seconds(20));
 }
 
+TEST_F(ServiceTest, EachStreamHasItsOwnRate) {
+  clock_.set_auto_advance(true);
+  auto options = Options(2000);
+  options.message_rows = 100;
+  options.stream_throttle_bytes_per_second = 10'000;
+  Start(options);
+  auto session = Session(Request(2));
+  auto begin = clock_.Monotonic();
+  for (const auto& stream : session.streams()) EXPECT_EQ(Read(stream.name()).ids.size(), 1000U);  // one after the other
+  auto both = std::chrono::duration<double>(clock_.Monotonic() - begin).count();
+  auto counters = Counters();
+  auto bytes = counters["streams"][0]["bytes_sent"].get<double>() + counters["streams"][1]["bytes_sent"].get<double>();
+  EXPECT_NEAR(both, bytes / 10'000, 0.1);
+  // A call does not pay for one that came before it.
+  begin = clock_.Monotonic();
+  Outcome outcome = Read(session.streams(0).name(), 900);
+  EXPECT_NEAR(std::chrono::duration<double>(clock_.Monotonic() - begin).count(),
+              Counters()["streams"][0]["bytes_sent"].get<double>() / 10'000 - counters["streams"][0]["bytes_sent"].get<double>() / 10'000,
+              0.1);
+}
+
 TEST_F(ServiceTest, ShutdownEndsAWaitingCall) {
   auto options = Options(20);
   options.clock = RealClock();
@@ -493,6 +514,7 @@ TEST(ServiceOptionsTest, WrongOptionsAreNamed) {
       {"message_bytes is 0", [](ServiceOptions* o) { o->message_bytes = 0; }},
       {"message_rows is 0", [](ServiceOptions* o) { o->message_rows = 0; }},
       {"throttle_bytes_per_second is -1", [](ServiceOptions* o) { o->throttle_bytes_per_second = -1; }},
+      {"stream_throttle_bytes_per_second is -1", [](ServiceOptions* o) { o->stream_throttle_bytes_per_second = -1; }},
       {"empty_table_streams is 2", [](ServiceOptions* o) { o->empty_table_streams = 2; }},
       {"cache_bytes is -1", [](ServiceOptions* o) { o->cache_bytes = -1; }},
       {"max_threads is 1", [](ServiceOptions* o) { o->max_threads = 1; }},
