@@ -51,9 +51,11 @@ class TlsServer final : public api::BigQueryRead::Service {
     const auto header = context->client_metadata().find("authorization");
     const std::string value = header == context->client_metadata().end() ? "" : std::string(header->second.data(), header->second.size());
     const std::string token = value.starts_with("Bearer ") ? value.substr(7) : value;
+    Gate gate;
     {
       std::lock_guard<std::mutex> guard(mutex_);
       tokens_.push_back(token);
+      gate = gate_;
     }
     for (int64_t row = request->offset(); row <= rows_; ++row) {
       const grpc::Status status = gate ? gate(token, row) : grpc::Status::OK;
@@ -70,11 +72,17 @@ class TlsServer final : public api::BigQueryRead::Service {
     return tokens_;
   }
 
+  /// For the calls that begin from now on.
+  void SetGate(Gate gate) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    gate_ = std::move(gate);
+  }
+
   Endpoint endpoint;
-  Gate gate;  // set before the calls
 
  private:
   const int64_t rows_;
+  Gate gate_;
   mutable std::mutex mutex_;
   std::vector<std::string> tokens_;
   std::unique_ptr<grpc::Server> server_;
@@ -224,11 +232,11 @@ TEST_F(TokenCalls, ExpiryInMidStream) {
   TlsServer server(kRows);
   std::mutex mutex;
   std::set<std::string> expired;
-  server.gate = [&](const std::string& token, int64_t row) {
+  server.SetGate([&](const std::string& token, int64_t row) {
     std::lock_guard<std::mutex> guard(mutex);
     if ((row == 4 && token == "token-1") || (row == 7 && token == "token-2")) expired.insert(token);
     return expired.count(token) > 0 ? Unauthenticated("the token has expired") : grpc::Status::OK;
-  };
+  });
   auto pool = Pool(server);
   auto outcome = ReadAll(pool);
   ExpectAllRowsOnce(outcome);
@@ -243,11 +251,13 @@ TEST_F(TokenCalls, ATokenOfTwoSecondsInALongRead) {
   TlsServer server(kRows);
   tokens.set_lifetime(2);
   // A second of virtual time a row; the service ends the calls before rows 3, 6 and 9.
+  std::mutex mutex;
   std::set<int64_t> ends = {3, 6, 9};
-  server.gate = [&](const std::string&, int64_t row) {
+  server.SetGate([&](const std::string&, int64_t row) {
     clock.Advance(seconds{1});
+    std::lock_guard<std::mutex> guard(mutex);
     return ends.erase(row) > 0 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "try again") : grpc::Status::OK;
-  };
+  });
   auto pool = Pool(server);
   int64_t row = 0;
   std::vector<int64_t> offsets;
@@ -266,13 +276,13 @@ TEST_F(TokenCalls, RefreshDuringALongStream) {
   std::latch half(1), go(1);
   TlsServer server(kRows);
   std::atomic<int> calls{0};
-  server.gate = [&](const std::string&, int64_t row) {
+  server.SetGate([&](const std::string&, int64_t row) {
     if (row == 5 && calls++ == 0) {
       half.count_down();
       go.wait();
     }
     return grpc::Status::OK;
-  };
+  });
   auto pool = Pool(server);
   Outcome long_one;
   std::jthread reader([&] { long_one = ReadAll(pool); });
@@ -368,7 +378,7 @@ TEST_F(TokenCalls, FaultsThatLastAreAClearError) {
 
 TEST_F(TokenCalls, AServiceThatRefusesEveryTokenEndsAfterOneNewOne) {
   TlsServer server(kRows);
-  server.gate = [](const std::string& token, int64_t) { return Unauthenticated("who is " + token + " or " + token + "?"); };
+  server.SetGate([](const std::string& token, int64_t) { return Unauthenticated("who is " + token + " or " + token + "?"); });
   auto outcome = ReadAll(Pool(server));
   ASSERT_EQ(outcome.failures.size(), 2U);
   EXPECT_EQ(outcome.failures[0].token, TokenFault::kRefused);
@@ -382,9 +392,9 @@ TEST_F(TokenCalls, AServiceThatRefusesEveryTokenEndsAfterOneNewOne) {
 // Permission lost in mid-stream is not about the token.
 TEST_F(TokenCalls, PermissionDeniedFetchesNoToken) {
   TlsServer server(kRows);
-  server.gate = [](const std::string& token, int64_t row) {
+  server.SetGate([](const std::string& token, int64_t row) {
     return row == 5 ? grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "no more for " + token) : grpc::Status::OK;
-  };
+  });
   auto outcome = ReadAll(Pool(server));
   EXPECT_EQ(outcome.rows.size(), 5U);
   ASSERT_EQ(outcome.failures.size(), 1U);

@@ -149,7 +149,7 @@ TEST(ServerToken, EachFaultOfATokenServer) {
       {{.status = 403, .body = R"({"error":"internal_failure","error_description":"x"})"}, kAgain, "internal_failure (x)"},
       {{.drop = true}, kAgain, "nothing"},
       {{.cut = true}, kAgain, "partial"},
-      {{.delay = milliseconds{2'000}}, kAgain, "Timeout"},
+      {{.hang = true}, kAgain, "Timeout"},
       {{.status = 400, .body = R"({"error":"invalid_grant","error_description":"Account deleted"})"},
        kNever,
        "invalid_grant (Account deleted); the"},
@@ -167,7 +167,7 @@ TEST(ServerToken, EachFaultOfATokenServer) {
   TokenServer server(&clock);
   for (const bool user : {false, true}) {
     auto fetcher = MakeTokenFetcher(*ParseCredentialFile(user ? UserFileText(server.uri()) : KeyFileText(server.uri())),
-                                    {.limit = milliseconds{500}}, &clock);
+                                    {.limit = milliseconds{1'500}}, &clock);
     for (const auto& c : cases) {
       server.Script({c.step});
       const int64_t before = server.requests();
@@ -211,6 +211,22 @@ TEST(ServerToken, OverTlsOnlyWhereTheCertificateIsTrusted) {
   auto trusted = KeyFetcher(server.uri(), &clock, {.ca_certificates = TestCertificatePem()})->Fetch({});
   ASSERT_TRUE(std::holds_alternative<FetchedToken>(trusted)) << std::get<RpcFailure>(trusted).message;
   EXPECT_EQ(server.requests(), 1);
+}
+
+TEST(ServerToken, AProxyOfTheEnvironmentIsForHttpsOnly) {
+  ManualClock clock;
+  TokenServer plain(&clock), tls(&clock, /*tls=*/true);
+  // Nothing listens on port 1.
+  for (const char* name : {"http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"}) ::setenv(name, "http://127.0.0.1:1", 1);
+  ::unsetenv("no_proxy");
+  ::unsetenv("NO_PROXY");
+  EXPECT_TRUE(std::holds_alternative<FetchedToken>(KeyFetcher(plain.uri(), &clock)->Fetch({})));
+  auto through = KeyFetcher(tls.uri(), &clock, {.ca_certificates = TestCertificatePem()});
+  EXPECT_EQ(std::get<RpcFailure>(through->Fetch({})).token, TokenFault::kNotFetched);
+  EXPECT_EQ(tls.requests(), 0);
+  ::setenv("no_proxy", "127.0.0.1", 1);
+  EXPECT_TRUE(std::holds_alternative<FetchedToken>(through->Fetch({})));
+  for (const char* name : {"http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY", "no_proxy"}) ::unsetenv(name);
 }
 
 TEST(ServerToken, AStopEndsTheWaitAtOnce) {

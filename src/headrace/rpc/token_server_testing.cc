@@ -137,7 +137,7 @@ void TokenServer::Listen() {
   ASSERT_EQ(listen(listening, 64), 0);
   socklen_t size = sizeof address;
   getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
-  port_ = ntohs(address.sin_port);
+  if (port_ == 0) port_ = ntohs(address.sin_port);
   listener_ = std::jthread([this, listening](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       pollfd look{.fd = listening, .events = POLLIN, .revents = 0};

@@ -68,6 +68,11 @@ int64_t TokenSource::refreshes() const {
   return begun_;
 }
 
+bool TokenSource::refreshing() const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return refreshing_;
+}
+
 void TokenSource::BeginRefresh() {
   refreshing_ = true;
   ++begun_;

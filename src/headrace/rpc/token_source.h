@@ -46,6 +46,8 @@ class TokenSource {
   std::string_view kind() const { return fetcher_->kind(); }
   /// Refreshes begun so far, whatever came of them.
   int64_t refreshes() const;
+  /// One is in progress.
+  bool refreshing() const;
 
  private:
   struct Held {
