@@ -56,7 +56,7 @@ arrow::Result<std::string> PrintSome(int count, const std::string& state) {
 arrow::Status Run() {
   ARROW_ASSIGN_OR_RAISE(double sum, SumOfOrders());
   std::cout << "sum " << std::to_string(sum) << "\n";
-  ARROW_ASSIGN_OR_RAISE(auto state, PrintSome(400, ""));
+  ARROW_ASSIGN_OR_RAISE(auto state, PrintSome(450, ""));
   std::cout << "go on\n";
   return PrintSome(1'000'000, state).status();
 }

@@ -58,13 +58,13 @@ def test_the_examples_of_rows_run_also_when_streams_break(build_dir, headrace, t
         counters = server.counters()
     lines = done.stdout.splitlines()
     assert float(lines[0].split()[1]) == sum(i / 2 for i in range(rows) if i % 7)
-    assert lines[401] == "go on"
+    assert lines[451] == "go on"
 
     def text(i):
         amount = "" if i % 7 == 0 else f"{i / 2}"
         return f"id={i} amount={amount} tags={['[]', '[' + chr(34) + 'a' + chr(34) + ']'][i % 2]}"
 
-    assert lines[1:401] + lines[402:] == [text(i) for i in range(rows)]
+    assert lines[1:451] + lines[452:] == [text(i) for i in range(rows)]
     assert counters["sessions_created"] == 2, "what goes on from a state plans nothing"
 
 

@@ -50,6 +50,7 @@ def check_output(output):
         "projects/my-project/datasets/sales/tables/orders",
         "INVALID_ARGUMENT: 1",
         "my-project.sales.orders",
+        "4 of 3 rows",
         "OK",
     ]
 

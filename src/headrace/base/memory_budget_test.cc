@@ -97,6 +97,7 @@ TEST(MemoryBudgetTest, AnAbandonedTurnIsSkipped) {
 TEST(MemoryBudgetTest, TheLimitHoldsUnderManyThreads) {
   MemoryBudget budget(100);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 500; ++i) (void)budget.Reserve(10 + (t * 7 + i) % 50, {});
