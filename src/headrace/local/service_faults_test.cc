@@ -26,6 +26,7 @@ class ServiceFaultsTest : public ServiceTest {
   }
   static std::vector<int64_t> RowCounts(const Outcome& outcome) {
     std::vector<int64_t> counts;
+    counts.reserve(outcome.messages.size());
     for (const auto& message : outcome.messages) counts.push_back(message.row_count());
     return counts;
   }
@@ -150,14 +151,14 @@ TEST_F(ServiceFaultsTest, RowBytesAreDamaged) {
     };
   };
   const Case kCases[] = {
-      {R"({"truncate_bytes":1})", [](std::string bytes) { return bytes.substr(0, bytes.size() - 1); }},
-      {R"({"truncate_bytes":20})", [](std::string bytes) { return bytes.substr(0, bytes.size() - 20); }},
+      {R"({"truncate_bytes":1})", [](const std::string& bytes) { return bytes.substr(0, bytes.size() - 1); }},
+      {R"({"truncate_bytes":20})", [](const std::string& bytes) { return bytes.substr(0, bytes.size() - 20); }},
       {R"({"truncate_bytes":1000000})", [](const std::string&) { return std::string(); }},
       {R"({"corrupt":{}})", flipped(0, 1)},
       {R"({"corrupt":{"at":3,"bytes":5}})", flipped(3, 8)},
       {R"({"corrupt":{"at":3,"bytes":1000000}})", flipped(3, SIZE_MAX)},
       {R"({"corrupt":{"at":1000000}})", flipped(0, 0)},
-      {R"({"corrupt":{"at":-2,"bytes":2}})", [&](std::string bytes) { return flipped(bytes.size() - 2, bytes.size())(bytes); }},
+      {R"({"corrupt":{"at":-2,"bytes":2}})", [&](const std::string& bytes) { return flipped(bytes.size() - 2, bytes.size())(bytes); }},
       {R"({"corrupt":{"at":-1000000,"bytes":2}})", flipped(0, 2)},
       {R"({"row_count_off_by":1})", flipped(0, 0)},
   };
