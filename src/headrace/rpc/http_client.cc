@@ -20,7 +20,7 @@ constexpr std::array kTransient = {
     CURLE_HTTP2_STREAM};
 constexpr size_t kLongestUrl = 2048;
 constexpr int kLookMs = 1'000;  // between two looks at the clock; a stop wakes the wait
-constexpr int64_t kLongestRetryAfter = 24 * 3600;
+constexpr int64_t kLongestRetryAfter = int64_t{24} * 3600;
 
 struct Received {
   std::string body{};
@@ -120,7 +120,7 @@ std::optional<Duration> RetryAfter(CURL* easy) {
   return std::chrono::seconds{std::min<int64_t>(seconds, kLongestRetryAfter)};
 }
 
-bool IsLoopback(std::string host) {
+bool IsLoopback(const std::string& host) {
   if (host == "localhost" || host == "[::1]") return true;
   in_addr address{};
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;

@@ -188,7 +188,7 @@ std::optional<Duration> RetryState::Next(FaultKind kind, const RpcFailure& failu
   ++failures_;
   if (kind == FaultKind::kPermanent || (max_attempts_ > 0 && failures_ >= max_attempts_)) return std::nullopt;
   transport_in_a_row_ = kind == FaultKind::kTransport ? transport_in_a_row_ + 1 : 0;
-  if (kind == FaultKind::kServerDelay && failure.server_delay.has_value()) return *failure.server_delay;
+  if (kind == FaultKind::kServerDelay && failure.server_delay.has_value()) return failure.server_delay;
   if (transport_in_a_row_ == 1) return Duration{0};
   const Duration nominal = NominalDelay(delayed_++);
   return Duration{static_cast<int64_t>(static_cast<double>(nominal.count()) * random_->Uniform())};

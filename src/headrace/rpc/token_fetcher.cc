@@ -19,7 +19,7 @@ constexpr char kJwtGrant[] = "urn:ietf:params:oauth:grant-type:jwt-bearer";  // 
 // developers.google.com/identity/protocols/oauth2).
 constexpr std::chrono::seconds kJwtLifetime{3600};
 // No access token of Google's lives longer (iam.allowServiceAccountCredentialLifetimeExtension: twelve hours).
-constexpr int64_t kLongestLifetime = 12 * 3600;
+constexpr int64_t kLongestLifetime = int64_t{12} * 3600;
 constexpr size_t kLongestToken = 16 << 10;
 // A token server's answers that another attempt may mend: RFC 6749's own words for it, and what google-auth retries beside 5xx.
 constexpr std::array<std::string_view, 4> kTransientErrors = {"temporarily_unavailable", "server_error", "internal_failure",
