@@ -9,8 +9,7 @@ uint64_t CollectorGate::Open() {
 }
 
 arrow::Status CollectorGate::Check(uint64_t turn) {
-  // The turn first: only while it is this one does the owner stand still.
-  if (turn_.load() == turn && owner_ == std::this_thread::get_id()) return arrow::Status::OK();
+  if (turn_.load() == turn && owner_.load() == std::this_thread::get_id()) return arrow::Status::OK();
   misused_.store(true);
   return Misuse();
 }

@@ -30,7 +30,7 @@ class CollectorGate {
   std::atomic<uint64_t> turn_{0};  // 0 = no call
   std::atomic<bool> misused_{false};
   uint64_t last_turn_ = 0;
-  std::thread::id owner_{};
+  std::atomic<std::thread::id> owner_{};  // atomic, as the call may end while another thread checks
 };
 
 arrow::Status NullRecord();
