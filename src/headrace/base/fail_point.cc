@@ -49,7 +49,8 @@ arrow::Status ArmFailPoint(std::string_view spec) {
       return InvalidOption("fail-point", fmt::format("fail point '{}': the pass after ':' must be a whole number from 1", spec));
     }
   }
-  if (std::find(std::begin(kFailPoints), std::end(kFailPoints), name) == std::end(kFailPoints)) {
+  const auto is_one_of = [&](const auto& names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
+  if (!is_one_of(kFailPoints) && !is_one_of(kCutFailPoints)) {
     return InvalidOption("fail-point", fmt::format("no fail point is named '{}'", name));
   }
   passes_left = pass;

@@ -43,4 +43,12 @@ inline constexpr std::string_view kFailPoints[] = {
     "finish.after",                // finished, not yet recorded
 };
 
+/// The steps of a cut, which only a job that shares work passes, in their order.
+inline constexpr std::string_view kCutFailPoints[] = {
+    "cut.asked",     // a reader was asked for a cut, the service not yet
+    "cut.answered",  // the service has split the stream, nothing reads the two new ones
+    "cut.proven",    // the near part is being read at the right row, nobody knows of the far part
+    "cut.applied",   // the ledger holds both parts
+};
+
 }  // namespace headrace

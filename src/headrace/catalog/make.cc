@@ -164,6 +164,8 @@ constexpr Setter<JobOptions> kJobSetters[] = {
     {"ordered", [](JobOptions& options, std::string_view text) { return ParseFlag("ordered", text).Value(&options.ordered); }},
     {"readers", [](JobOptions& options, std::string_view text) { return SmallInteger("readers", text).Value(&options.readers); }},
     {"writers", [](JobOptions& options, std::string_view text) { return SmallInteger("writers", text).Value(&options.writers); }},
+    {"work_sharing",
+     [](JobOptions& options, std::string_view text) { return ParseFlag("work_sharing", text).Value(&options.work_sharing); }},
     {"memory_limit",
      [](JobOptions& options, std::string_view text) { return ParseBytes("memory_limit", text).Value(&options.memory_limit); }},
     {"checkpoint", SetText<&JobOptions::checkpoint, JobOptions>},

@@ -103,6 +103,7 @@ const JobRow kJobRows[] = {
     {"ordered", "true", [](auto& o) { return o.ordered; }},
     {"readers", "3", [](auto& o) { return o.readers == 3; }},
     {"writers", "2", [](auto& o) { return o.writers == 2; }},
+    {"work_sharing", "false", [](auto& o) { return !o.work_sharing; }},
     {"memory_limit", "1GiB", [](auto& o) { return o.memory_limit == 1 << 30; }},
     {"checkpoint", "./c", [](auto& o) { return o.checkpoint == "./c"; }},
     {"checkpoint_interval", "250ms", [](auto& o) { return o.checkpoint_interval.count() == 250; }},

@@ -24,7 +24,7 @@ namespace headrace {
 
 struct JobOptions {
   std::string job_name{};
-  int readers = 0;                            // 0 = one per split, at most 2 x cores and 16
+  int readers = 0;                            // 0 = 2 x cores, at most 16; no more than splits where those cannot be cut
   int writers = 0;                            // 0 = one per core, at most what the sink takes and the number of readers
   int64_t memory_limit = int64_t{512} << 20;  // bytes held on the way, see docs/guarantees.md
   std::string checkpoint{};                   // directory; empty = no checkpoints: all or nothing at the end
@@ -34,9 +34,8 @@ struct JobOptions {
   double max_rows_per_second = 0;   // 0 = not slowed; token bucket over the whole job
   double max_bytes_per_second = 0;  // of Arrow buffers
   bool ordered = false;             // one reader, one writer
-  /// Readers without work are given half of what is left of a busy one's split, where the source can cut splits (Source::supports_cuts;
-  /// neither Headrace's BigQuery source nor its file source can yet, so it acts on sources of others only). Off: a split is read by one
-  /// reader to its end.
+  /// Readers without work are given half of what is left of a busy one's split, where the source can cut splits (Source::supports_cuts:
+  /// BigQuery's streams can be cut, files cannot). Off: a split is read by one reader to its end.
   bool work_sharing = true;
   /// Persisted as it is and given back by ReadJobConfiguration. No secrets.
   std::map<std::string, std::string> configuration{};

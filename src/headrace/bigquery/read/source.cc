@@ -34,6 +34,7 @@ struct Source::Config : std::enable_shared_from_this<Source::Config> {
   // Opened by the first enumerator or reader, with its context's files and clock; shared by all.
   mutable std::mutex mutex;
   mutable std::shared_ptr<rpc::ChannelPool> pool;
+  const std::shared_ptr<CutPolicy> cuts = std::make_shared<CutPolicy>();
 
   arrow::Result<std::shared_ptr<rpc::ChannelPool>> Pool(const JobContext& context) const {
     std::lock_guard<std::mutex> guard(mutex);
@@ -92,7 +93,7 @@ arrow::Result<std::unique_ptr<SplitEnumerator>> Source::RestoreEnumerator(const 
 arrow::Result<std::unique_ptr<SplitReader>> Source::OpenReader(const JobContext& context, const std::shared_ptr<arrow::Schema>& schema,
                                                                Split split) const {
   ARROW_ASSIGN_OR_RAISE(auto pool, config_->Pool(context));
-  ARROW_ASSIGN_OR_RAISE(auto reader, StreamReader::Open(std::move(pool), config_->SharedOptions(), context, schema, split));
+  ARROW_ASSIGN_OR_RAISE(auto reader, StreamReader::Open(std::move(pool), config_->SharedOptions(), context, schema, split, config_->cuts));
   return std::unique_ptr<SplitReader>(std::move(reader));
 }
 

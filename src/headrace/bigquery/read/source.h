@@ -3,7 +3,8 @@
 // A Source is immutable and may be shared by threads. It contacts nothing and reads no file until an enumerator or a reader is made; those
 // share its connections. Enumerators and readers keep what they need of it alive.
 //
-// Its readers never answer a cut: SplitReadStream is not built, so the job's work sharing finds nothing to share in a stream.
+// Its readers cut their streams by SplitReadStream. A server that breaks the rules of split streams, or does not know the call, is not
+// asked again by any reader of the source.
 //
 // Metrics: ReadMetrics. rowsRead and bytesRead count what was received, so what is received again after a resume counts again.
 #pragma once
@@ -27,6 +28,7 @@ class Source final : public headrace::Source {
   ~Source() override;
 
   Boundedness boundedness() const override { return Boundedness::kBounded; }
+  bool supports_cuts() const override { return true; }
   Lineage lineage() const override;
   std::span<const MetricInfo> metrics() const override { return ReadMetrics(); }
   arrow::Result<std::unique_ptr<SplitEnumerator>> CreateEnumerator(const JobContext& context) const override;

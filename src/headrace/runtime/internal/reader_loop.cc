@@ -6,6 +6,8 @@
 #include <arrow/util/byte_size.h>
 #include <fmt/format.h>
 
+#include "headrace/base/fail_point.h"
+
 namespace headrace {
 namespace {
 
@@ -70,6 +72,7 @@ arrow::Status ReaderLoop::Drain(const AssignedSplit& assigned, SplitReader* read
       auto far = static_cast<int64_t>(cut->far.size());
       ARROW_RETURN_NOT_OK(
           parts_.ledger->Cut(assigned.attempt, std::move(cut->near_descriptor), std::move(cut->far), cut->near_estimated_bytes));
+      FailPoint("cut.applied");
       cut_count_->Add(far);
       estimated_bytes_ = cut->near_estimated_bytes;
     } else {

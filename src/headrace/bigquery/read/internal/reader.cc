@@ -15,7 +15,8 @@ namespace headrace::bigquery {
 
 arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<rpc::ChannelPool> pool,
                                                                 std::shared_ptr<const SourceOptions> options, const JobContext& context,
-                                                                const std::shared_ptr<arrow::Schema>& schema, const Split& split) {
+                                                                const std::shared_ptr<arrow::Schema>& schema, const Split& split,
+                                                                std::shared_ptr<CutPolicy> cuts) {
   ARROW_ASSIGN_OR_RAISE(StreamState stream, ParseStreamState(split.descriptor));
   ARROW_ASSIGN_OR_RAISE(const StreamPosition start, ParseStreamPosition(split.position));
   int64_t end_row = std::numeric_limits<int64_t>::max();
@@ -24,32 +25,32 @@ arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<
     end_row = end.rows;
   }
   ARROW_ASSIGN_OR_RAISE(auto decoder, RowDecoder::Make(stream, schema));
-  std::unique_ptr<StreamReader> reader(
-      new StreamReader(std::move(pool), std::move(options), context, std::move(stream), start, end_row, std::move(decoder)));
+  std::unique_ptr<StreamReader> reader(new StreamReader(std::move(pool), std::move(options), context, std::move(stream), start, end_row,
+                                                        split.estimated_bytes, std::move(decoder), std::move(cuts)));
   reader->receiver_.Start();
   return reader;
 }
 
 StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
-                           StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<RowDecoder> decoder)
+                           StreamState stream, StreamPosition start, int64_t end_row, double estimated_bytes,
+                           std::unique_ptr<RowDecoder> decoder, std::shared_ptr<CutPolicy> cuts)
     : options_(std::move(options)),
       context_(context),
-      stream_(stream.stream),
+      stream_(stream),
       end_row_(end_row),
-      format_(stream.format),
-      compressed_(stream.response_compression != ResponseCompression::kNone),
+      estimated_bytes_(estimated_bytes),
       decoder_(std::move(decoder)),
       delivered_(start.rows),
       fraction_before_(start.fraction),
       fraction_(start.fraction),
-      receiver_(std::move(pool), *options_, context, std::move(stream), start) {}
+      receiver_(std::move(pool), *options_, context, std::move(stream), start, std::move(cuts)) {}
 
 arrow::Result<ReadResult> StreamReader::Next() {
   while (rows_ == nullptr && delivered_ < end_row_) {
-    ARROW_ASSIGN_OR_RAISE(const bool more, Load());
-    if (!more) return Finish();
+    ARROW_ASSIGN_OR_RAISE(auto instead, Load());
+    if (instead.has_value()) return *std::move(instead);
   }
-  if (receiver_.cancelled()) return arrow::Status::Cancelled("the reader of ", stream_, " was cancelled");
+  if (receiver_.cancelled()) return arrow::Status::Cancelled("the reader of ", stream_.stream, " was cancelled");
   if (rows_ == nullptr) return Finish();
   ARROW_ASSIGN_OR_RAISE(Batch batch, Slice());
   return ReadResult(std::move(batch));
@@ -70,28 +71,52 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> StreamReader::Decode(Received
     bytes = arrow::Buffer::FromString("");  // rows of a projection without columns may have no bytes
   }
   const int64_t size = bytes->size();
-  if (message.uncompressed_bytes > 0 && compressed_) {
+  if (message.uncompressed_bytes > 0 && stream_.response_compression != ResponseCompression::kNone) {
     received->memory.Resize(message.wire_bytes + std::min(message.uncompressed_bytes, kLargestUncompressedResponse));
     ARROW_ASSIGN_OR_RAISE(bytes, DecompressResponse(*bytes, message.uncompressed_bytes, ArrowDecoder::Pool()));
   } else if (message.uncompressed_bytes > 0 && message.uncompressed_bytes != size) {
-    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream_},
+    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream_.stream},
                      fmt::format("a response says that its {} bytes were {} before compression, which was not asked for", size,
                                  message.uncompressed_bytes));
   }
   return decoder_->DecodeRows(bytes, message.row_count);
 }
 
-arrow::Result<bool> StreamReader::Load() {
-  ARROW_ASSIGN_OR_RAISE(std::optional<Received> received, receiver_.Pop());
-  if (!received.has_value()) return false;
+void StreamReader::RequestCut(double fraction) {
+  if (end_row_ == std::numeric_limits<int64_t>::max()) receiver_.RequestCut(fraction);
+}
+
+arrow::Result<std::optional<ReadResult>> StreamReader::Load() {
+  ARROW_ASSIGN_OR_RAISE(auto item, receiver_.Pop());
+  if (std::holds_alternative<StreamDone>(item)) return std::optional<ReadResult>(Finish());
+  if (const auto* cut = std::get_if<StreamCut>(&item)) return std::optional<ReadResult>(MakeCut(*cut));
+  ARROW_RETURN_NOT_OK(LoadRows(&std::get<Received>(item)));
+  return std::nullopt;
+}
+
+Cut StreamReader::MakeCut(const StreamCut& cut) {
+  StreamState far = stream_;
+  far.stream = cut.far;
+  stream_.stream = cut.near;
+  const double all = estimated_bytes_;
+  if (all >= 0) estimated_bytes_ = all * cut.near_share;
+  Cut answer{.near_descriptor = SerializeStreamState(stream_), .far = {}, .near_estimated_bytes = estimated_bytes_};
+  answer.far.push_back({.descriptor = SerializeStreamState(far), .estimated_bytes = all < 0 ? all : all - estimated_bytes_});
+  // The same place is further on in the near part. fraction_before_ stays, as a bound from below: positions must not promise too much.
+  std::lock_guard<std::mutex> guard(progress_mutex_);
+  if (cut.near_share > 0) fraction_ = std::min(fraction_ / cut.near_share, 1.0);
+  return answer;
+}
+
+arrow::Status StreamReader::LoadRows(Received* received) {
   const ReadRowsMessage& message = received->message;
-  auto decoded = Decode(&*received);
-  if (!decoded.ok()) return WithContext(decoded.status(), fmt::format("stream {} at offset {}", stream_, delivered_));
+  auto decoded = Decode(received);
+  if (!decoded.ok()) return WithContext(decoded.status(), fmt::format("stream {} at offset {}", stream_.stream, delivered_));
   std::shared_ptr<arrow::RecordBatch> rows = *std::move(decoded);
   const int64_t count = rows == nullptr ? 0 : rows->num_rows();
   if (decoder_->saw_full_stream() && !std::exchange(told_full_stream_, true)) {
     context_.logger->Log(LogLevel::kInfo,
-                         fmt::format("stream {}: the server sends a whole Arrow IPC stream in each response; accepted", stream_));
+                         fmt::format("stream {}: the server sends a whole Arrow IPC stream in each response; accepted", stream_.stream));
   }
   response_start_ = std::max(message.progress_start, fraction_before_);
   response_end_ = std::max(message.progress_end, response_start_);
@@ -99,7 +124,7 @@ arrow::Result<bool> StreamReader::Load() {
   if (count == 0) {
     fraction_before_ = response_end_;
     SetFraction(response_end_);
-    return true;
+    return arrow::Status::OK();
   }
   rows_ = std::move(rows);
   first_ = 0;
@@ -109,13 +134,13 @@ arrow::Result<bool> StreamReader::Load() {
   const int64_t held = arrow::util::TotalBufferSize(*rows_);
   memory_.Resize(held);
   whole_fits_ = held <= options_->max_bytes_per_batch;
-  return true;
+  return arrow::Status::OK();
 }
 
 arrow::Result<Batch> StreamReader::Slice() {
   const int64_t most = std::min(options_->max_rows_per_batch, end_row_ - delivered_);
   int64_t count = 0;
-  if (format_ == SourceFormat::kAvro) {
+  if (stream_.format == SourceFormat::kAvro) {
     count = NextBatchRows(decoder_->row_ends(), first_, most, options_->max_bytes_per_batch);
   } else {
     ARROW_ASSIGN_OR_RAISE(count, NextBatchRows(*rows_, first_, most, options_->max_bytes_per_batch, whole_fits_));
@@ -159,8 +184,9 @@ arrow::Result<std::string> StreamReader::PositionAt(const Batch& batch, int64_t 
 }
 
 SplitProgress StreamReader::Progress() const {
+  const bool can_cut = end_row_ == std::numeric_limits<int64_t>::max() && receiver_.can_cut();
   std::lock_guard<std::mutex> guard(progress_mutex_);
-  return {.fraction = fraction_, .throttled = receiver_.throttled()};
+  return {.fraction = fraction_, .throttled = receiver_.throttled(), .can_cut = can_cut};
 }
 
 void StreamReader::SetFraction(double fraction) {

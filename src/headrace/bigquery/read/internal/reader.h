@@ -1,10 +1,11 @@
 // Reads one stream of a session: responses from a Receiver, decoded in Next, handed out in bounded batches.
 //
-// Positions are StreamPosition texts. It never answers a cut: SplitReadStream is not built.
+// Positions are StreamPosition texts: rows from the start of the stream, which are the same rows of the near part after a cut.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "headrace/bigquery/read/internal/receiver.h"
@@ -18,19 +19,24 @@ class StreamReader final : public SplitReader {
   /// Starts to receive at once. `options` is shared with the source.
   static arrow::Result<std::unique_ptr<StreamReader>> Open(std::shared_ptr<rpc::ChannelPool> pool,
                                                            std::shared_ptr<const SourceOptions> options, const JobContext& context,
-                                                           const std::shared_ptr<arrow::Schema>& schema, const Split& split);
+                                                           const std::shared_ptr<arrow::Schema>& schema, const Split& split,
+                                                           std::shared_ptr<CutPolicy> cuts);
 
   arrow::Result<ReadResult> Next() override;
-  void RequestCut(double /*fraction*/) override {}
+  /// By SplitReadStream. A split that ends at a row is not cut.
+  void RequestCut(double fraction) override;
   arrow::Result<std::string> PositionAt(const Batch& batch, int64_t row) override;
   SplitProgress Progress() const override;
   void Cancel() override { receiver_.Cancel(); }
 
  private:
   StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
-               StreamState stream, StreamPosition start, int64_t end_row, std::unique_ptr<RowDecoder> decoder);
-  /// Takes the next response into rows_; false at the end of the stream.
-  arrow::Result<bool> Load();
+               StreamState stream, StreamPosition start, int64_t end_row, double estimated_bytes, std::unique_ptr<RowDecoder> decoder,
+               std::shared_ptr<CutPolicy> cuts);
+  /// Takes the next response into rows_; an answer of Next when a cut or the end comes instead.
+  arrow::Result<std::optional<ReadResult>> Load();
+  arrow::Status LoadRows(Received* received);
+  Cut MakeCut(const StreamCut& cut);
   /// The rows of a response; null when it has none.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Decode(Received* received);
   arrow::Result<Batch> Slice();
@@ -39,10 +45,9 @@ class StreamReader final : public SplitReader {
 
   const std::shared_ptr<const SourceOptions> options_;
   const JobContext context_;
-  const std::string stream_;
+  StreamState stream_;  // the near part after a cut
   const int64_t end_row_;
-  const SourceFormat format_;
-  const bool compressed_;  // responses may be LZ4 blocks
+  double estimated_bytes_;  // of the whole of stream_
   std::unique_ptr<RowDecoder> decoder_;
 
   int64_t delivered_;                         // rows handed over, from the start of the stream

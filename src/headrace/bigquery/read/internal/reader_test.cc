@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/bigquery/read/internal/reader_bench_testing.h"
 #include "headrace/bigquery/read/internal/scripted_server_testing.h"
 #include "headrace/bigquery/read/source.h"
 
@@ -24,24 +25,6 @@ using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr int64_t kRows = 1000;
-
-std::shared_ptr<arrow::RecordBatch> MakeRows(int64_t count, int64_t first = 0) {
-  arrow::Int64Builder ids;
-  arrow::StringBuilder names;
-  for (int64_t i = first; i < first + count; ++i) {
-    EXPECT_TRUE(ids.Append(i).ok());
-    EXPECT_TRUE((i % 7 == 0 ? names.AppendNull() : names.Append(fmt::format("name-{}", i))).ok());
-  }
-  auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8())});
-  return arrow::RecordBatch::Make(schema, count, {*ids.Finish(), *names.Finish()});
-}
-
-ServedTable OneStream(int64_t rows = kRows) {
-  auto batch = MakeRows(rows);
-  return {.streams = {batch}, .schema = batch->schema()};
-}
 
 /// What the service may be asked for, and what a state of version 1 says.
 struct Form {
@@ -69,107 +52,6 @@ INSTANTIATE_TEST_SUITE_P(Forms, StreamReaderTest,
                                          Form{.name = "Avro", .format = SourceFormat::kAvro},
                                          Form{.name = "AvroLz4", .format = SourceFormat::kAvro, .lz4 = true}),
                          [](const auto& info) { return std::string(info.param.name); });
-
-class RecordingLogger final : public Logger {
- public:
-  void Log(LogLevel level, std::string_view message) override {
-    std::lock_guard<std::mutex> guard(mutex_);
-    lines_.push_back(fmt::format("{} {}", static_cast<int>(level), message));
-  }
-  std::vector<std::string> lines() const {
-    std::lock_guard<std::mutex> guard(mutex_);
-    return lines_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
-
-/// A source of the server's table, and what an engine would lend it. Waits between attempts take no time.
-struct Bench {
-  explicit Bench(const ScriptedServer& server, SourceOptions options = {}) {
-    clock.set_auto_advance(true);
-    options.table = "p.d.t";
-    options.bigquery_storage_endpoint = server.endpoint();
-    auto made = Source::Make(options);
-    EXPECT_TRUE(made.ok()) << made.status();
-    source = *made;
-    context.clock = &clock;
-    context.random = &random;
-    context.logger = &logger;
-    context.metrics = &metrics;
-    context.memory = &memory;
-    stream = server.Descriptor(0);
-  }
-
-  std::unique_ptr<SplitReader> Open(const std::shared_ptr<arrow::Schema>& schema, std::string position = {},
-                                    std::string end_position = {}) const {
-    auto reader = source->OpenReader(
-        context, schema,
-        {.id = "s", .descriptor = SerializeStreamState(stream), .position = std::move(position), .end_position = std::move(end_position)});
-    EXPECT_TRUE(reader.ok()) << reader.status();
-    return *std::move(reader);
-  }
-
-  int64_t count(std::string_view name) { return metrics.counter(name)->value(); }
-
-  ManualClock clock;
-  SeededRandom random{1};
-  RecordingLogger logger;
-  MetricRegistry metrics;
-  MemoryBudget memory{int64_t{64} << 20};
-  JobContext context;
-  std::shared_ptr<const Source> source;
-  StreamState stream;
-};
-
-struct ReadAll {
-  std::vector<int64_t> ids;
-  std::vector<std::string> positions;
-  std::vector<int64_t> batch_rows;
-  std::vector<double> fractions;
-  arrow::Status status;
-};
-
-ReadAll Drain(SplitReader* reader) {
-  ReadAll all;
-  while (true) {
-    auto next = reader->Next();
-    if (!next.ok()) {
-      all.status = next.status();
-      return all;
-    }
-    all.fractions.push_back(reader->Progress().fraction);
-    if (std::holds_alternative<End>(*next)) return all;
-    const auto& batch = std::get<Batch>(*next);
-    const auto ids = std::static_pointer_cast<arrow::Int64Array>(batch.rows->GetColumnByName("id"));
-    const auto names = std::static_pointer_cast<arrow::StringArray>(batch.rows->GetColumnByName("name"));
-    for (int64_t i = 0; i < ids->length(); ++i) {
-      all.ids.push_back(ids->Value(i));
-      if (names != nullptr) {
-        EXPECT_EQ(names->IsNull(i), ids->Value(i) % 7 == 0);
-        if (names->IsValid(i)) {
-          EXPECT_EQ(names->GetString(i), fmt::format("name-{}", ids->Value(i)));
-        }
-      }
-    }
-    all.positions.push_back(batch.position);
-    all.batch_rows.push_back(batch.rows->num_rows());
-  }
-}
-
-std::vector<int64_t> Range(int64_t from, int64_t to) {
-  std::vector<int64_t> ids(static_cast<size_t>(to - from));
-  std::iota(ids.begin(), ids.end(), from);
-  return ids;
-}
-
-std::vector<int64_t> Offsets(const ScriptedServer& server) {
-  std::vector<int64_t> offsets;
-  for (const auto& call : server.reads()) offsets.push_back(call.offset);
-  return offsets;
-}
 
 // Specs 24, 27; facts R1, R3.
 TEST_P(StreamReaderTest, StartsAtAnyRow) {

@@ -40,14 +40,17 @@ void Count(MetricRegistry* metrics, std::string_view name, int64_t delta = 1) {
 }  // namespace
 
 Receiver::Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
-                   StreamPosition start)
+                   StreamPosition start, std::shared_ptr<CutPolicy> cuts)
     : pool_(std::move(pool)),
       options_(options),
       context_(context),
+      name_(stream.stream),
       stream_(std::move(stream)),
       received_(start.rows),
       seen_fraction_(start.fraction),
-      seen_is_exact_(start.rows == 0) {}
+      seen_is_exact_(start.rows == 0),
+      place_{.seen = start.fraction, .is_known = start.rows == 0},
+      cutter_(pool_, context, std::move(cuts), name_) {}
 
 Receiver::~Receiver() { Cancel(); }  // the thread is joined by its own destructor, before the members above it go
 
@@ -58,23 +61,45 @@ void Receiver::Start() {
 
 void Receiver::Cancel() {
   stop_.request_stop();
+  cutter_.Cancel();
   std::lock_guard<std::mutex> guard(mutex_);
   if (call_ != nullptr) call_->Cancel();
+  if (primary_ != nullptr) primary_->Cancel();
   changed_.notify_all();
 }
 
-arrow::Result<std::optional<Received>> Receiver::Pop() {
+bool Receiver::can_cut() const {
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (finished_ || !place_.is_known || place_.seen >= 1) return false;
+  }
+  return cutter_.can_ask();
+}
+
+void Receiver::RequestCut(double fraction) {
+  if (!can_cut()) return;
+  Place place;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    place = place_;
+  }
+  // What the next two messages bring stays here: they are on their way when the answer comes.
+  const double near = std::max((1 - place.seen) * fraction, 2 * place.step);
+  cutter_.Ask(place.seen + near);
+}
+
+arrow::Result<Receiver::Item> Receiver::Pop() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, stop_.get_token(), [&] { return finished_ || !queue_.empty(); });
   // The flag decides, not the stream: a cancelled call may look failed or cleanly ended (specs 28, 29).
-  if (stop_.stop_requested()) return arrow::Status::Cancelled("the reader of ", stream_.stream, " was cancelled");
+  if (stop_.stop_requested()) return arrow::Status::Cancelled("the reader of ", name_, " was cancelled");
   if (queue_.empty()) {
     if (!final_status_.ok()) return final_status_;
-    return std::optional<Received>();
+    return Item(StreamDone{});
   }
-  std::optional<Received> next = std::move(queue_.front());
+  Item next = std::move(queue_.front());
   queue_.pop_front();
-  queued_bytes_ -= next->message.wire_bytes;
+  if (const auto* received = std::get_if<Received>(&next)) queued_bytes_ -= received->message.wire_bytes;
   changed_.notify_all();
   return next;
 }
@@ -105,16 +130,20 @@ void Receiver::Run() {
   }
 }
 
-rpc::ByteStream* Receiver::Open() {
+std::unique_ptr<rpc::ByteStream> Receiver::StartCall(const std::string& stream) {
   api::ReadRowsRequest request;
-  request.set_read_stream(stream_.stream);
+  request.set_read_stream(stream);
   if (received_ > 0) request.set_offset(received_);  // unset for 0 (spec 24)
+  return rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
+                                                  .request = request.SerializeAsString(),
+                                                  .routing = rpc::RoutingParameter("read_stream", stream),
+                                                  .attempt_limit = Within(options_.attempt_limit)});
+}
+
+rpc::ByteStream* Receiver::Open() {
   offset_unproven_ = received_ > 0;
   call_end_ = 0;
-  auto call = rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
-                                                       .request = request.SerializeAsString(),
-                                                       .routing = rpc::RoutingParameter("read_stream", stream_.stream),
-                                                       .attempt_limit = Within(options_.attempt_limit)});
+  auto call = StartCall(stream_.stream);
   std::lock_guard<std::mutex> guard(mutex_);
   // Cancel either saw the call under this lock, or its flag is seen here: no call is left running (spec 29).
   if (stop_.stop_requested()) return nullptr;
@@ -153,6 +182,13 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
   while (true) {
     auto memory = ReserveForNext();
     if (!memory.ok()) return Stopped{};
+    if (const auto streams = cutter_.Take()) {
+      auto next = TryCut(*streams, call, *std::move(memory), retry);
+      if (!next.ok()) return next.status();
+      if (stop_.stop_requested()) return Stopped{};
+      call = *next;
+      continue;
+    }
     rpc::StreamEvent event = call->Read(Within(options_.idle_limit));
     if (stop_.stop_requested()) return Stopped{};
     if (std::holds_alternative<rpc::StreamEnd>(event)) return rpc::StreamEnd{};
@@ -187,7 +223,10 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   ARROW_RETURN_NOT_OK(CheckResumed(message));
   if (message.row_count > std::numeric_limits<int64_t>::max() - received_) return arrow::Status::CapacityError(where, ": too many rows");
   if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();
-  seen_fraction_ = std::max(seen_fraction_, message.progress_end);
+  const Place place{.seen = std::max(seen_fraction_, message.progress_end),
+                    .step = std::max(message.progress_end - seen_fraction_, 0.0),
+                    .is_known = message.progress_end > 0 && fractions_rise_};
+  seen_fraction_ = place.seen;
   received_ += message.row_count;
   call_end_ = message.progress_end;
   seen_is_exact_ = true;
@@ -196,8 +235,9 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   Count(context_.metrics, "rowsRead", message.row_count);
   Count(context_.metrics, "bytesRead", message.rows == nullptr ? 0 : message.rows->size());
   std::lock_guard<std::mutex> guard(mutex_);
+  if (message.row_count > 0 || message.progress_end > 0) place_ = place;
   queued_bytes_ += message.wire_bytes;
-  queue_.push_back({.message = std::move(message), .memory = std::move(memory), .fractions_rise = fractions_rise_});
+  queue_.emplace_back(Received{.message = std::move(message), .memory = std::move(memory), .fractions_rise = fractions_rise_});
   changed_.notify_all();
   return arrow::Status::OK();
 }

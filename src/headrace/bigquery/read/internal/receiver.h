@@ -1,7 +1,13 @@
-// Receives the responses of one read stream ahead of their consumer, within the memory budget, and reopens the stream after faults.
+// Receives the responses of one read stream ahead of their consumer, within the memory budget, reopens the stream after faults, and cuts it
+// in two when asked to.
 //
-// Owns one thread. Start, Pop and the destructor belong to the consumer's thread; Cancel and throttled may come from any thread. Destroying
-// it cancels the call and waits for its thread.
+// Owns one thread, and one more while the service is asked for a cut. Start, Pop and the destructor belong to the consumer's thread;
+// Cancel, throttled, can_cut and RequestCut may come from any thread. Destroying it cancels the calls and waits for its threads.
+//
+// A cut (docs/decisions/0020-cuts-of-read-streams.md): the service is asked to split the stream while receiving goes on. With its answer,
+// and between two messages, the primary is opened at the row reached. Only a message that lies where the fractions expect it proves that
+// the rows up to there are the primary's; then receiving goes on from the primary. Without that proof the original, which was kept open,
+// goes on as if nothing had been asked.
 #pragma once
 
 #include <atomic>
@@ -13,10 +19,13 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <variant>
+#include <vector>
 
 #include "headrace/base/memory_budget.h"
 #include "headrace/bigquery/read/internal/position.h"
 #include "headrace/bigquery/read/internal/state.h"
+#include "headrace/bigquery/read/internal/stream_cutter.h"
 #include "headrace/bigquery/read/internal/wire.h"
 #include "headrace/bigquery/read/options.h"
 #include "headrace/rpc/byte_stream.h"
@@ -31,20 +40,34 @@ struct Received {
   bool fractions_rise = true;  // false: the server's fractions cannot tell where in the stream it is
 };
 
+/// From here on the messages are those of `near`, and the rows behind them are those of `far`, from its start.
+struct StreamCut {
+  std::string near{};
+  std::string far{};
+  double near_share = 0;  // about what the near part is of the stream that was cut, 0..1
+};
+
+struct StreamDone {};
+
 class Receiver {
  public:
   /// Reads `stream` from `start` on. `pool`, the context's objects and `options` outlive the receiver.
   Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
-           StreamPosition start);
+           StreamPosition start, std::shared_ptr<CutPolicy> cuts);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
   void Start();
-  /// The next response; nullopt at the end of the stream. An error comes after everything that was received before it. Cancelled after
-  /// Cancel, whatever the stream looked like to gRPC then.
-  arrow::Result<std::optional<Received>> Pop();
+  using Item = std::variant<Received, StreamCut, StreamDone>;
+  /// The next response or cut, in their order, or the end of the stream. An error comes after everything that was received before it.
+  /// Cancelled after Cancel, whatever the stream looked like to gRPC then.
+  arrow::Result<Item> Pop();
   void Cancel();
+  /// A request would be tried: see StreamCutter::can_ask; and there is something left to receive, and the server tells where it is.
+  bool can_cut() const;
+  /// Asks for a cut that leaves here about `fraction` of what is still to be received. Nothing happens when can_cut is false.
+  void RequestCut(double fraction);
   bool cancelled() const { return stop_.stop_requested(); }
   bool throttled() const { return throttled_.load(std::memory_order_relaxed); }
 
@@ -55,6 +78,13 @@ class Receiver {
     std::string text;
   };
   using Outcome = std::variant<rpc::StreamEnd, Stopped, rpc::RpcFailure, Gap, arrow::Status>;
+
+  /// Where the rest of a stream can be cut.
+  struct Place {
+    double seen = 0;       // fraction of the stream that was received
+    double step = 0;       // fraction that the last message moved
+    bool is_known = true;  // nothing was received yet, or the server tells fractions
+  };
 
   void Run();
   /// Reads one call to its end.
@@ -72,7 +102,19 @@ class Receiver {
   arrow::Status ReopenAfterGap(const Gap& gap, rpc::RetryState* retry);
   /// Opens the stream at the rows received so far; null when cancelled.
   rpc::ByteStream* Open();
+  std::unique_ptr<rpc::ByteStream> StartCall(const std::string& stream);
   void CloseStream();
+  /// Tries to go on from the primary of `streams`. Returns the call that is read from now on: the one before, or the primary's, whose first
+  /// messages are queued then. An error is final.
+  arrow::Result<rpc::ByteStream*> TryCut(const CutStreams& streams, rpc::ByteStream* call, MemoryReservation memory,
+                                         rpc::RetryState* retry);
+  /// The primary's messages up to the first that proves where it was opened; nothing when the cut is refused.
+  std::optional<std::vector<ReadRowsMessage>> Probe(rpc::ByteStream* primary, const CutStreams& streams);
+  enum class Proof { kGood, kNone, kRefused };
+  Proof CheckPrimary(const ReadRowsMessage& message, const CutStreams& streams);
+  std::optional<std::vector<ReadRowsMessage>> RefuseCut(const CutStreams& streams, std::string_view why);
+  arrow::Result<rpc::ByteStream*> GoOnWith(const CutStreams& streams, std::vector<ReadRowsMessage> messages, MemoryReservation memory,
+                                           rpc::RetryState* retry);
   arrow::Result<MemoryReservation> ReserveForNext();
   /// `limit`, or what is left of total_limit if that is less; zero = none.
   Duration Within(Duration limit) const;
@@ -83,10 +125,11 @@ class Receiver {
   const std::shared_ptr<rpc::ChannelPool> pool_;
   const SourceOptions& options_;
   const JobContext context_;
-  const StreamState stream_;
+  const std::string name_;  // of the stream at first, for Pop
   std::stop_source stop_;
 
   // Of the receiving thread.
+  StreamState stream_;
   int64_t received_;              // rows: where the stream is reopened
   double seen_fraction_;          // the furthest the service said it was
   bool offset_unproven_ = false;  // reopened at an offset, and no row has come since
@@ -99,15 +142,19 @@ class Receiver {
   int64_t largest_recent_ = 0;    // bytes of a message
   MonotonicTime opened_at_{0};
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::unique_ptr<rpc::ByteStream> call_;  // made and dropped by the receiving thread; cancelled by any, under mutex_
-  std::deque<Received> queue_;
+  // Made and dropped by the receiving thread; cancelled by any, under mutex_.
+  std::unique_ptr<rpc::ByteStream> call_;
+  std::unique_ptr<rpc::ByteStream> primary_;  // while it is not proven
+  std::deque<Item> queue_;
+  Place place_;  // for RequestCut
   int64_t queued_bytes_ = 0;
   bool finished_ = false;
   arrow::Status final_status_;
   std::atomic<bool> throttled_{false};
 
+  StreamCutter cutter_;
   std::jthread thread_;
 };
 

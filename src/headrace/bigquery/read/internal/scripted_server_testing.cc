@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
+#include <map>
 #include <mutex>
 
 #include <arrow/io/memory.h>
@@ -121,6 +123,7 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
       const size_t call = reads.size() - 1;
       if (call < read_faults.size()) fault = read_faults[call];
       if (fault_of_all.has_value()) fault = *fault_of_all;
+      if (const auto found = faults_of.find(request->read_stream()); found != faults_of.end()) fault = found->second;
     }
     const grpc::Status status = Serve(context, *request, fault, writer);
     std::lock_guard<std::mutex> guard(mutex);
@@ -129,13 +132,73 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     return status;
   }
 
+  grpc::Status SplitReadStream(grpc::ServerContext* context, const api::SplitReadStreamRequest* request,
+                               api::SplitReadStreamResponse* response) override {
+    std::optional<Fault> fault;
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      const std::chrono::duration<double> left = context->deadline() - std::chrono::system_clock::now();
+      splits.push_back({request->name(), request->fraction(), left.count()});
+      const size_t call = splits.size() - 1;
+      if (call < split_faults.size()) fault = split_faults[call];
+    }
+    grpc::Status status = grpc::Status::OK;
+    if (fault.has_value() && fault->kind == Fault::Kind::kHang) {
+      status = Hang(context);
+    } else if (fault.has_value() && fault->kind == Fault::Kind::kStatus) {
+      status = ToStatus(*fault);
+    } else if (!fault.has_value()) {
+      status = Split(*request, response);
+    }
+    std::lock_guard<std::mutex> guard(mutex);
+    ++answered_splits;
+    changed.notify_all();
+    return status;
+  }
+
+  grpc::Status Split(const api::SplitReadStreamRequest& request, api::SplitReadStreamResponse* response) {
+    if (!table.can_split) return {grpc::StatusCode::UNIMPLEMENTED, "no splits here"};
+    const std::shared_ptr<arrow::RecordBatch> rows = RowsOf(request.name());
+    if (rows == nullptr) return {grpc::StatusCode::NOT_FOUND, "no such stream"};
+    if (table.splits_into_itself) {
+      response->mutable_primary_stream()->set_name(request.name());
+      response->mutable_remainder_stream()->set_name(Remainder(request.name()));
+      return grpc::Status::OK;
+    }
+    const double at = table.split_at >= 0 ? table.split_at : request.fraction();
+    // A border of the service's storage, as it says of its own (storage.proto).
+    const auto border = static_cast<int64_t>(at * static_cast<double>(rows->num_rows())) / table.rows_per_message * table.rows_per_message;
+    std::lock_guard<std::mutex> guard(mutex);
+    parts[Primary(request.name())] = rows->Slice(0, border);
+    parts[Remainder(request.name())] = rows->Slice(border);
+    response->mutable_primary_stream()->set_name(Primary(request.name()));
+    response->mutable_remainder_stream()->set_name(Remainder(request.name()));
+    return grpc::Status::OK;
+  }
+
+  std::shared_ptr<arrow::RecordBatch> RowsOf(const std::string& stream) {
+    std::lock_guard<std::mutex> guard(mutex);
+    if (const auto found = parts.find(stream); found != parts.end()) return found->second;
+    const size_t slash = stream.rfind('/');
+    const size_t index = slash == std::string::npos ? SIZE_MAX : std::strtoul(stream.c_str() + slash + 1, nullptr, 10);
+    return index < table.streams.size() ? table.streams[index] : nullptr;
+  }
+
+  /// Waits until a call that has sent so many messages may send one more.
+  bool AwaitAllowed(grpc::ServerContext* context, int64_t sent) {
+    std::unique_lock<std::mutex> lock(mutex);
+    const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+    while (sent >= allowed_messages && !context->IsCancelled() && std::chrono::steady_clock::now() < deadline)
+      changed.wait_for(lock, std::chrono::milliseconds{2});
+    return !context->IsCancelled();
+  }
+
   grpc::Status Serve(grpc::ServerContext* context, const api::ReadRowsRequest& request, const Fault& fault,
                      grpc::ServerWriter<api::ReadRowsResponse>* writer) {
-    const size_t slash = request.read_stream().rfind('/');
-    const size_t index = slash == std::string::npos ? SIZE_MAX : std::strtoul(request.read_stream().c_str() + slash + 1, nullptr, 10);
-    if (index >= table.streams.size()) return {grpc::StatusCode::NOT_FOUND, "no such stream"};
-    const auto& rows = table.streams[index];
-    int64_t row = table.ignore_offsets ? 0 : request.offset();
+    const std::shared_ptr<arrow::RecordBatch> rows = RowsOf(request.read_stream());
+    if (rows == nullptr) return {grpc::StatusCode::NOT_FOUND, "no such stream"};
+    const bool is_primary = request.read_stream().ends_with("-a");
+    int64_t row = table.ignore_offsets || (is_primary && table.primaries_ignore_offsets) ? 0 : request.offset();
     if (row > rows->num_rows()) return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("offset {} has not been allocated yet", row)};
     for (int sent = 0;; ++sent) {
       const bool struck = sent == fault.after_messages;
@@ -164,6 +227,7 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
         writer->Write(empty);
       }
       if (struck && fault.kind == Fault::Kind::kDouble) writer->Write(response);
+      if (!AwaitAllowed(context, sent)) return grpc::Status::CANCELLED;
       if (!writer->Write(response)) return grpc::Status::CANCELLED;
       row = end;
     }
@@ -258,11 +322,17 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
   SourceFormat format;  // of the last session
   std::vector<Fault> read_faults;
   std::vector<Fault> session_faults;
+  std::vector<Fault> split_faults;
   std::optional<Fault> fault_of_all;
+  std::map<std::string, Fault, std::less<>> faults_of;
+  std::map<std::string, std::shared_ptr<arrow::RecordBatch>, std::less<>> parts;  // of split streams
   std::vector<Call> reads;
+  std::vector<SplitCall> splits;
   std::vector<std::string> session_requests;
   int64_t finished = 0;
   int64_t hanging = 0;
+  int64_t answered_splits = 0;
+  int64_t allowed_messages = std::numeric_limits<int64_t>::max();
 };
 
 ScriptedServer::ScriptedServer(ServedTable table) : impl_(std::make_unique<Impl>(std::move(table))) {}
@@ -289,6 +359,32 @@ void ScriptedServer::ScriptReads(std::vector<Fault> faults) {
 void ScriptedServer::ScriptSessions(std::vector<Fault> faults) {
   std::lock_guard<std::mutex> guard(impl_->mutex);
   impl_->session_faults = std::move(faults);
+}
+
+void ScriptedServer::ScriptSplits(std::vector<Fault> faults) {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->split_faults = std::move(faults);
+}
+
+void ScriptedServer::FailReadsOf(const std::string& stream, Fault fault) {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->faults_of[stream] = std::move(fault);
+}
+
+void ScriptedServer::AllowMessages(int64_t of_each_call) {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->allowed_messages = of_each_call;
+  impl_->changed.notify_all();
+}
+
+std::vector<ScriptedServer::SplitCall> ScriptedServer::splits() const {
+  std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->splits;
+}
+
+bool ScriptedServer::WaitForSplits(int64_t splits) const {
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  return impl_->changed.wait_for(lock, kLongestWait, [&] { return impl_->answered_splits >= splits; });
 }
 
 void ScriptedServer::FailAllReads(Fault fault) {

@@ -50,6 +50,10 @@ struct ServedTable {
   int64_t estimated_rows = -1;   // that the session says; -1 = those there are
   bool one_stream_name = false;  // every stream has the name of the first
   bool nameless_stream = false;  // the first has none
+  bool can_split = false;        // else SplitReadStream is UNIMPLEMENTED
+  double split_at = -1;          // where a stream is split whatever was asked for, of its rows; negative = as asked
+  bool splits_into_itself = false;
+  bool primaries_ignore_offsets = false;
 };
 
 class ScriptedServer {
@@ -64,8 +68,14 @@ class ScriptedServer {
   /// The n-th fault is for the n-th call of ReadRows; calls beyond the script go well. Likewise CreateReadSession (kStatus and kHang only).
   void ScriptReads(std::vector<Fault> faults);
   void ScriptSessions(std::vector<Fault> faults);
+  /// Likewise SplitReadStream: kStatus, kHang, and kCleanEnd for an answer without names.
+  void ScriptSplits(std::vector<Fault> faults);
+  /// Every ReadRows of that stream meets this fault.
+  void FailReadsOf(const std::string& stream, Fault fault);
   /// Every later ReadRows meets this fault.
   void FailAllReads(Fault fault);
+  /// No call of ReadRows sends a message beyond its first `of_each_call`, until more are allowed.
+  void AllowMessages(int64_t of_each_call);
   /// Closes every connection and begins to listen on the same port again; the state stays.
   void Restart();
 
@@ -75,12 +85,23 @@ class ScriptedServer {
     double deadline_seconds = 0;  // until the call's deadline
   };
   std::vector<Call> reads() const;
+  struct SplitCall {
+    std::string stream;
+    double fraction = 0;
+    double deadline_seconds = 0;
+  };
+  std::vector<SplitCall> splits() const;
+  /// What a split stream's parts are named.
+  static std::string Primary(const std::string& stream) { return stream + "-a"; }
+  static std::string Remainder(const std::string& stream) { return stream + "-b"; }
   /// Serialized requests.
   std::vector<std::string> session_requests() const;
   int64_t finished_reads() const;
   /// Waits (at most 30 s) until that many reads have ended on the server, or are hanging.
   bool WaitForFinished(int64_t reads) const;
   bool WaitForHanging(int64_t reads) const;
+  /// Waits until so many SplitReadStream calls were answered.
+  bool WaitForSplits(int64_t splits) const;
 
  private:
   class Impl;

@@ -1,0 +1,135 @@
+// The part of Receiver that goes on with the near half of a stream that the service has split.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headrace/base/fail_point.h"
+#include "headrace/bigquery/read/internal/decoder.h"
+#include "headrace/bigquery/read/internal/receiver.h"
+
+namespace headrace::bigquery {
+namespace {
+
+// The primary's first response must be there within this time (spec, "Cut"): until then nothing is received of this stream.
+constexpr Duration kProofLimit = std::chrono::seconds{5};
+// Responses without rows and without progress that may come before it.
+constexpr size_t kMostTellingNothing = 100;
+
+}  // namespace
+
+arrow::Result<rpc::ByteStream*> Receiver::TryCut(const CutStreams& streams, rpc::ByteStream* call, MemoryReservation memory,
+                                                 rpc::RetryState* retry) {
+  auto primary = StartCall(streams.primary);
+  rpc::ByteStream* const opened = primary.get();
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (stop_.stop_requested()) return call;
+    primary_ = std::move(primary);
+  }
+  auto messages = Probe(opened, streams);
+  if (messages.has_value() && !stop_.stop_requested()) return GoOnWith(streams, *std::move(messages), std::move(memory), retry);
+  std::unique_ptr<rpc::ByteStream> dropped;
+  std::lock_guard<std::mutex> guard(mutex_);
+  dropped = std::move(primary_);
+  return call;
+}
+
+std::optional<std::vector<ReadRowsMessage>> Receiver::RefuseCut(const CutStreams& streams, std::string_view why) {
+  if (stop_.stop_requested()) return std::nullopt;
+  cutter_.Refuse();
+  if (context_.metrics != nullptr) context_.metrics->counter("cutsRefused")->Add();
+  context_.logger->Log(LogLevel::kInfo, fmt::format("the cut of {} into {} and {} is not made at offset {}: {}; reading goes on as before",
+                                                    stream_.stream, streams.primary, streams.remainder, received_, why));
+  return std::nullopt;
+}
+
+std::optional<std::vector<ReadRowsMessage>> Receiver::Probe(rpc::ByteStream* primary, const CutStreams& streams) {
+  std::vector<ReadRowsMessage> messages;
+  const MonotonicTime until = RealClock()->Monotonic() + kProofLimit;  // as ByteStream::Read: it is the network that is waited for
+  while (messages.size() < kMostTellingNothing) {
+    const Duration left = until - RealClock()->Monotonic();
+    if (left <= Duration::zero()) return RefuseCut(streams, "no response that tells its place within 5 s");
+    rpc::StreamEvent event = primary->Read(left);
+    // A clean end proves nothing: the same is seen when a call is cut short on its way (tests/wire).
+    if (std::holds_alternative<rpc::StreamEnd>(event)) return RefuseCut(streams, "the near part ended before any row came");
+    if (const auto* failure = std::get_if<rpc::RpcFailure>(&event)) {
+      return RefuseCut(streams, fmt::format("{}: {}", CodeName(failure->code), failure->message));
+    }
+    auto message = ParseReadRowsResponse(std::get<rpc::ByteMessage>(event), ArrowDecoder::Pool());
+    if (!message.ok()) return RefuseCut(streams, message.status().message());
+    const Proof proof = CheckPrimary(*message, streams);
+    if (proof == Proof::kRefused) return std::nullopt;
+    messages.push_back(*std::move(message));
+    if (proof == Proof::kGood) return messages;
+  }
+  return RefuseCut(streams, "its responses tell nothing");
+}
+
+Receiver::Proof Receiver::CheckPrimary(const ReadRowsMessage& message, const CutStreams& streams) {
+  if (message.row_count == 0) return Proof::kNone;
+  if (received_ == 0) return Proof::kGood;  // both streams begin with the same row
+  if (seen_fraction_ <= 0) {
+    RefuseCut(streams, "the original's progress is not known");
+    return Proof::kRefused;
+  }
+  if (message.progress_end <= 0) {
+    cutter_.Forbid(
+        fmt::format("the server tells no progress of {}, so nothing shows whether it began at row {}", streams.primary, received_));
+    RefuseCut(streams, "its progress is not told");
+    return Proof::kRefused;
+  }
+  // A fraction of the primary is no smaller than the same place's fraction of the whole: what begins before it was already received.
+  constexpr double kSame = 1e-9;
+  if (message.progress_start + kSame < seen_fraction_) {
+    const std::string found = fmt::format("it was opened at offset {}, beyond fraction {:.6g}, but the server began at {:.6g}", received_,
+                                          seen_fraction_, message.progress_start);
+    if (message.progress_start < seen_fraction_ / 2) cutter_.Forbid(fmt::format("{}: the server ignores offsets", found));
+    RefuseCut(streams, found);
+    return Proof::kRefused;
+  }
+  return Proof::kGood;
+}
+
+arrow::Result<rpc::ByteStream*> Receiver::GoOnWith(const CutStreams& streams, std::vector<ReadRowsMessage> messages,
+                                                   MemoryReservation memory, rpc::RetryState* retry) {
+  FailPoint("cut.proven");
+  std::unique_ptr<rpc::ByteStream> original;
+  rpc::ByteStream* call = nullptr;
+  const double start = messages.back().progress_start;
+  // Where the border really lies follows from one row's fraction of both; else it is about where it was asked for.
+  const bool told = seen_fraction_ > 0 && start >= seen_fraction_;
+  const double near_share = std::clamp(told ? seen_fraction_ / start : streams.fraction, 0.0, 1.0);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    place_ = {.seen = start, .step = messages.back().progress_end - start};
+  }
+  cutter_.Accept(streams.primary);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    original = std::exchange(call_, std::move(primary_));
+    call = call_.get();
+    queue_.emplace_back(StreamCut{.near = streams.primary, .far = streams.remainder, .near_share = near_share});
+    changed_.notify_all();
+  }
+  original.reset();
+  stream_.stream = streams.primary;
+  // From here on fractions are of the primary.
+  seen_fraction_ = start;
+  seen_is_exact_ = received_ == 0;
+  offset_unproven_ = false;
+  call_end_ = 0;
+  gap_start_ = -1;
+  end_asked_at_ = -1;
+  int64_t bytes = 0;
+  for (const auto& message : messages) bytes += message.wire_bytes;
+  memory.Resize(bytes);
+  largest_recent_ = std::max(bytes, largest_recent_ - largest_recent_ / 8);
+  for (auto& message : messages) {
+    MemoryReservation part = memory.Split(message.wire_bytes);
+    ARROW_RETURN_NOT_OK(Accept(std::move(message), std::move(part), retry));
+  }
+  return call;
+}
+
+}  // namespace headrace::bigquery
