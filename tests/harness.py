@@ -20,8 +20,10 @@ import canary
 
 TABLE = "test-project.data.t"
 MANIFEST = "_headrace_manifest.json"
-# The named steps, in order, as base/fail_point.h lists them.
-FAIL_POINTS = re.findall(r'^ +"([a-z_.]+)",', (pathlib.Path(__file__).resolve().parents[1] / "src/headrace/base/fail_point.h").read_text(), re.M)
+# The named steps, in order, as base/fail_point.h lists them: those of every job with checkpoints, and those of a cut.
+_STEPS = re.findall(r'^ +"([a-z_.]+)",', (pathlib.Path(__file__).resolve().parents[1] / "src/headrace/base/fail_point.h").read_text(), re.M)
+FAIL_POINTS = [step for step in _STEPS if not step.startswith("cut.")]
+CUT_FAIL_POINTS = [step for step in _STEPS if step.startswith("cut.")]
 # Sanitizer builds reserve terabytes of address space, so only plain builds get the limit.
 SERVER_ADDRESS_SPACE = 8 << 30
 

@@ -14,9 +14,6 @@
 namespace headrace::rpc {
 namespace {
 
-// Measured with 1 MiB messages (docs/decisions): a window of 8 MiB without probing, large frames and large reads cost half the CPU of the
-// defaults.
-constexpr int kLookaheadBytes = 8 << 20;
 constexpr int kMaxFrameSize = (16 << 20) - 1;  // HTTP/2's own maximum
 constexpr int kReadChunkMin = 1 << 20;
 constexpr int kReadChunk = 4 << 20;
@@ -34,7 +31,7 @@ constexpr int64_t kLongestBundle = 4 << 20;  // the system's own, with 140 certi
 
 grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, static_cast<int>(kReceiveWindow));
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameSize);
   arguments.SetInt(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkMin);

@@ -34,7 +34,7 @@ struct Source::Config : std::enable_shared_from_this<Source::Config> {
   // Opened by the first enumerator or reader, with its context's files and clock; shared by all.
   mutable std::mutex mutex;
   mutable std::shared_ptr<rpc::ChannelPool> pool;
-  const std::shared_ptr<CutPolicy> cuts = std::make_shared<CutPolicy>();
+  const std::shared_ptr<SharedByReaders> shared = std::make_shared<SharedByReaders>();
 
   arrow::Result<std::shared_ptr<rpc::ChannelPool>> Pool(const JobContext& context) const {
     std::lock_guard<std::mutex> guard(mutex);

@@ -16,7 +16,7 @@ namespace headrace::bigquery {
 arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<rpc::ChannelPool> pool,
                                                                 std::shared_ptr<const SourceOptions> options, const JobContext& context,
                                                                 const std::shared_ptr<arrow::Schema>& schema, const Split& split,
-                                                                std::shared_ptr<CutPolicy> cuts) {
+                                                                std::shared_ptr<SharedByReaders> shared) {
   ARROW_ASSIGN_OR_RAISE(StreamState stream, ParseStreamState(split.descriptor));
   ARROW_ASSIGN_OR_RAISE(const StreamPosition start, ParseStreamPosition(split.position));
   int64_t end_row = std::numeric_limits<int64_t>::max();
@@ -26,14 +26,14 @@ arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<
   }
   ARROW_ASSIGN_OR_RAISE(auto decoder, RowDecoder::Make(stream, schema));
   std::unique_ptr<StreamReader> reader(new StreamReader(std::move(pool), std::move(options), context, std::move(stream), start, end_row,
-                                                        split.estimated_bytes, std::move(decoder), std::move(cuts)));
+                                                        split.estimated_bytes, std::move(decoder), std::move(shared)));
   reader->receiver_.Start();
   return reader;
 }
 
 StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
                            StreamState stream, StreamPosition start, int64_t end_row, double estimated_bytes,
-                           std::unique_ptr<RowDecoder> decoder, std::shared_ptr<CutPolicy> cuts)
+                           std::unique_ptr<RowDecoder> decoder, std::shared_ptr<SharedByReaders> shared)
     : options_(std::move(options)),
       context_(context),
       stream_(stream),
@@ -43,7 +43,7 @@ StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_p
       delivered_(start.rows),
       fraction_before_(start.fraction),
       fraction_(start.fraction),
-      receiver_(std::move(pool), *options_, context, std::move(stream), start, std::move(cuts)) {}
+      receiver_(std::move(pool), *options_, context, std::move(stream), start, std::move(shared)) {}
 
 arrow::Result<ReadResult> StreamReader::Next() {
   while (rows_ == nullptr && delivered_ < end_row_) {

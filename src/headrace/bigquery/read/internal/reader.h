@@ -20,7 +20,7 @@ class StreamReader final : public SplitReader {
   static arrow::Result<std::unique_ptr<StreamReader>> Open(std::shared_ptr<rpc::ChannelPool> pool,
                                                            std::shared_ptr<const SourceOptions> options, const JobContext& context,
                                                            const std::shared_ptr<arrow::Schema>& schema, const Split& split,
-                                                           std::shared_ptr<CutPolicy> cuts);
+                                                           std::shared_ptr<SharedByReaders> shared);
 
   arrow::Result<ReadResult> Next() override;
   /// By SplitReadStream. A split that ends at a row is not cut.
@@ -32,7 +32,7 @@ class StreamReader final : public SplitReader {
  private:
   StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
                StreamState stream, StreamPosition start, int64_t end_row, double estimated_bytes, std::unique_ptr<RowDecoder> decoder,
-               std::shared_ptr<CutPolicy> cuts);
+               std::shared_ptr<SharedByReaders> shared);
   /// Takes the next response into rows_; an answer of Next when a cut or the end comes instead.
   arrow::Result<std::optional<ReadResult>> Load();
   arrow::Status LoadRows(Received* received);

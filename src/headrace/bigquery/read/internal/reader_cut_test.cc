@@ -44,7 +44,7 @@ struct Asked {
     server.AllowMessages(messages);
     reader = bench.Open(MakeRows(0)->schema());
     EXPECT_TRUE(WaitUntil([&] { return bench.count("responses") >= messages; }));
-    EXPECT_TRUE(reader->Progress().can_cut);
+    EXPECT_TRUE(WaitUntil([&] { return reader->Progress().can_cut; }));
     reader->RequestCut(fraction);
   }
   std::unique_ptr<SplitReader> reader;

@@ -40,17 +40,18 @@ void Count(MetricRegistry* metrics, std::string_view name, int64_t delta = 1) {
 }  // namespace
 
 Receiver::Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
-                   StreamPosition start, std::shared_ptr<CutPolicy> cuts)
+                   StreamPosition start, std::shared_ptr<SharedByReaders> shared)
     : pool_(std::move(pool)),
       options_(options),
       context_(context),
       name_(stream.stream),
+      shared_(std::move(shared)),
       stream_(std::move(stream)),
       received_(start.rows),
       seen_fraction_(start.fraction),
       seen_is_exact_(start.rows == 0),
       place_{.seen = start.fraction, .is_known = start.rows == 0},
-      cutter_(pool_, context, std::move(cuts), name_) {}
+      cutter_(pool_, context, {shared_, &shared_->cuts}, name_) {}
 
 Receiver::~Receiver() { Cancel(); }  // the thread is joined by its own destructor, before the members above it go
 
@@ -71,9 +72,9 @@ void Receiver::Cancel() {
 bool Receiver::can_cut() const {
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    if (finished_ || !place_.is_known || place_.seen >= 1) return false;
+    if (finished_ || !place_.is_open || !place_.is_known || place_.seen >= 1) return false;
   }
-  return cutter_.can_ask();
+  return shared_->streams.has_room(context_.memory) && cutter_.can_ask();
 }
 
 void Receiver::RequestCut(double fraction) {
@@ -112,6 +113,16 @@ void Receiver::Finish(arrow::Status status) {
 }
 
 void Receiver::Run() {
+  const auto permit = shared_->streams.Acquire(context_.memory, stop_.get_token());
+  if (!permit.has_value()) return Finish(arrow::Status::Cancelled("cancelled"));
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    place_.is_open = true;
+  }
+  ReceiveUntilDone();
+}
+
+void Receiver::ReceiveUntilDone() {
   rpc::RetryState retry(options_.retry_max_attempts, context_.random);
   while (true) {
     Outcome outcome = ReceiveAll(&retry);
@@ -201,6 +212,7 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
     }
     const auto& bytes = std::get<rpc::ByteMessage>(event);
     memory->Resize(bytes.size);
+    shared_->streams.Note(bytes.size);
     largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
     auto message = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
     if (!message.ok()) return WithContext(message.status(), fmt::format("stream {} at offset {}", stream_.stream, received_));
@@ -225,7 +237,8 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();
   const Place place{.seen = std::max(seen_fraction_, message.progress_end),
                     .step = std::max(message.progress_end - seen_fraction_, 0.0),
-                    .is_known = message.progress_end > 0 && fractions_rise_};
+                    .is_known = message.progress_end > 0 && fractions_rise_,
+                    .is_open = true};
   seen_fraction_ = place.seen;
   received_ += message.row_count;
   call_end_ = message.progress_end;

@@ -24,6 +24,7 @@
 
 #include "headrace/base/memory_budget.h"
 #include "headrace/bigquery/read/internal/position.h"
+#include "headrace/bigquery/read/internal/shared_by_readers.h"
 #include "headrace/bigquery/read/internal/state.h"
 #include "headrace/bigquery/read/internal/stream_cutter.h"
 #include "headrace/bigquery/read/internal/wire.h"
@@ -53,7 +54,7 @@ class Receiver {
  public:
   /// Reads `stream` from `start` on. `pool`, the context's objects and `options` outlive the receiver.
   Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
-           StreamPosition start, std::shared_ptr<CutPolicy> cuts);
+           StreamPosition start, std::shared_ptr<SharedByReaders> shared);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -64,7 +65,8 @@ class Receiver {
   /// Cancelled after Cancel, whatever the stream looked like to gRPC then.
   arrow::Result<Item> Pop();
   void Cancel();
-  /// A request would be tried: see StreamCutter::can_ask; and there is something left to receive, and the server tells where it is.
+  /// A request would be tried: see StreamCutter::can_ask; and there is something left to receive, the server tells where it is, and one
+  /// more stream may be open.
   bool can_cut() const;
   /// Asks for a cut that leaves here about `fraction` of what is still to be received. Nothing happens when can_cut is false.
   void RequestCut(double fraction);
@@ -84,9 +86,11 @@ class Receiver {
     double seen = 0;       // fraction of the stream that was received
     double step = 0;       // fraction that the last message moved
     bool is_known = true;  // nothing was received yet, or the server tells fractions
+    bool is_open = false;  // it is being received, not waiting until it may be opened
   };
 
   void Run();
+  void ReceiveUntilDone();
   /// Reads one call to its end.
   Outcome ReceiveAll(rpc::RetryState* retry);
   /// Takes note of a message and queues it; an error is final.
@@ -126,6 +130,7 @@ class Receiver {
   const SourceOptions& options_;
   const JobContext context_;
   const std::string name_;  // of the stream at first, for Pop
+  const std::shared_ptr<SharedByReaders> shared_;
   std::stop_source stop_;
 
   // Of the receiving thread.

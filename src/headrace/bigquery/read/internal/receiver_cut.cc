@@ -20,6 +20,12 @@ constexpr size_t kMostTellingNothing = 100;
 
 arrow::Result<rpc::ByteStream*> Receiver::TryCut(const CutStreams& streams, rpc::ByteStream* call, MemoryReservation memory,
                                                  rpc::RetryState* retry) {
+  // For a moment both are open.
+  const auto permit = shared_->streams.TryAcquire(context_.memory);
+  if (!permit.has_value()) {
+    RefuseCut(streams, "the memory limit allows no further stream");
+    return call;
+  }
   auto primary = StartCall(streams.primary);
   rpc::ByteStream* const opened = primary.get();
   {
@@ -102,7 +108,7 @@ arrow::Result<rpc::ByteStream*> Receiver::GoOnWith(const CutStreams& streams, st
   const double near_share = std::clamp(told ? seen_fraction_ / start : streams.fraction, 0.0, 1.0);
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    place_ = {.seen = start, .step = messages.back().progress_end - start};
+    place_ = {.seen = start, .step = messages.back().progress_end - start, .is_open = true};
   }
   cutter_.Accept(streams.primary);
   {

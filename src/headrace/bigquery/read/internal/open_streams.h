@@ -1,0 +1,65 @@
+// How many read streams of a job are open at once, so that what the transport holds for them stays small beside the job's memory budget.
+//
+// For each open stream the transport may hold its receive window and one message beyond the budget. Both together, times the open streams,
+// stay within half of the budget (spec, runtime.md "Memory": resident memory below 1.5 times the limit). One stream may always be open. Any
+// thread; outlives its permits.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "headrace/base/memory_budget.h"
+
+namespace headrace::bigquery {
+
+class OpenStreams {
+ public:
+  /// Open until it is destroyed.
+  class Permit {
+   public:
+    explicit Permit(OpenStreams* streams) : streams_(streams) {}
+    Permit(Permit&& other) noexcept : streams_(std::exchange(other.streams_, nullptr)) {}
+    Permit& operator=(Permit&& other) noexcept {
+      std::swap(streams_, other.streams_);
+      return *this;
+    }
+    ~Permit() {
+      if (streams_ != nullptr) streams_->Release();
+    }
+
+   private:
+    OpenStreams* streams_;
+  };
+
+  /// Streams open before the first message has told how large messages are: a response may have any size up to 128 MiB (fact R10).
+  static constexpr int kBeforeTheFirst = 4;
+  /// The size that messages are taken for until then, the usual one of the service.
+  static constexpr int64_t kUsualMessage = int64_t{1} << 20;
+
+  /// Waits until one more stream may be opened; nothing when `stop` is requested. `budget` is the job's, null = no limit.
+  std::optional<Permit> Acquire(const MemoryBudget* budget, const std::stop_token& stop);
+  /// The same without waiting.
+  std::optional<Permit> TryAcquire(const MemoryBudget* budget);
+  bool has_room(const MemoryBudget* budget) const;
+  /// A message of so many bytes has come.
+  void Note(int64_t message_bytes);
+
+  /// How many streams may be open at messages of that size; 0 = none was seen yet.
+  static int64_t Most(int64_t budget_bytes, int64_t largest_message);
+
+ private:
+  bool FitsLocked(const MemoryBudget* budget) const { return budget == nullptr || open_ < Most(budget->limit(), largest_); }
+  void Release();
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  int64_t open_ = 0;
+  int64_t largest_ = 0;
+};
+
+}  // namespace headrace::bigquery

@@ -1,0 +1,78 @@
+#include "headrace/bigquery/read/internal/open_streams.h"
+
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "headrace/rpc/channel.h"
+
+namespace headrace::bigquery {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+TEST(OpenStreamsTest, WhatTheTransportHoldsStaysWithinHalfOfTheBudget) {
+  struct Case {
+    int64_t budget;
+    int64_t message;
+    int64_t most;
+  };
+  for (const Case& c :
+       {Case{384 * kMiB, kMiB, 21}, Case{384 * kMiB, 32 * kMiB, 4}, Case{384 * kMiB, 128 * kMiB, 1}, Case{48 * kMiB, kMiB, 2},
+        Case{kMiB, kMiB, 1}, Case{384 * kMiB, 0, 4}, Case{48 * kMiB, 0, 2}, Case{int64_t{1} << 40, 100, 58254}}) {
+    EXPECT_EQ(OpenStreams::Most(c.budget, c.message), c.most) << c.budget << " " << c.message;
+    if (c.most > 1) {
+      EXPECT_LE(c.most * (rpc::kReceiveWindow + c.message), c.budget / 2);
+    }
+  }
+}
+
+TEST(OpenStreamsTest, OneMoreWaitsForAnotherToEnd) {
+  const MemoryBudget budget(48 * kMiB);
+  OpenStreams streams;
+  std::vector<OpenStreams::Permit> held;
+  for (int i = 0; i < 2; ++i) held.push_back(*streams.Acquire(&budget, {}));
+  EXPECT_FALSE(streams.has_room(&budget));
+  EXPECT_FALSE(streams.TryAcquire(&budget).has_value());
+  std::atomic<bool> opened{false};
+  std::jthread third([&](const std::stop_token& stop) {
+    auto permit = streams.Acquire(&budget, stop);
+    opened = permit.has_value();
+  });
+  held.pop_back();
+  third.join();
+  EXPECT_TRUE(opened);
+  EXPECT_TRUE(streams.has_room(&budget));
+}
+
+TEST(OpenStreamsTest, AStopEndsTheWait) {
+  const MemoryBudget budget(kMiB);
+  OpenStreams streams;
+  auto held = streams.Acquire(&budget, {});
+  std::stop_source stop;
+  std::jthread asker([&] { stop.request_stop(); });
+  EXPECT_FALSE(streams.Acquire(&budget, stop.get_token()).has_value());
+}
+
+TEST(OpenStreamsTest, TheFirstMessageTellsHowManyMore) {
+  const MemoryBudget budget(384 * kMiB);
+  OpenStreams streams;
+  std::vector<OpenStreams::Permit> held;
+  for (int i = 0; i < OpenStreams::kBeforeTheFirst; ++i) held.push_back(*streams.Acquire(&budget, {}));
+  EXPECT_FALSE(streams.has_room(&budget));
+  streams.Note(100);
+  EXPECT_TRUE(streams.has_room(&budget));
+  streams.Note(32 * kMiB);
+  EXPECT_FALSE(streams.has_room(&budget)) << "of large messages fewer are open; those that are go on";
+}
+
+TEST(OpenStreamsTest, WithoutABudgetThereIsNoBound) {
+  OpenStreams streams;
+  std::vector<OpenStreams::Permit> held;
+  for (int i = 0; i < 1000; ++i) held.push_back(*streams.TryAcquire(nullptr));
+  EXPECT_TRUE(streams.has_room(nullptr));
+}
+
+}  // namespace
+}  // namespace headrace::bigquery
