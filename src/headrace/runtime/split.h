@@ -52,6 +52,8 @@ using ReadResult = std::variant<Batch, Cut, End>;
 struct SplitProgress {
   double fraction = 0;  // of the split, never goes down but by a cut, 1 at its end
   bool throttled = false;
+  /// It waits for something of this process (memory, its turn), not for the source: no stall.
+  bool waits_here = false;
   /// A cut may be asked for now: none is being answered, and none was refused for good.
   bool can_cut = false;
 };

@@ -20,6 +20,8 @@ constexpr MetricInfo kMetrics[] = {
     {"readRetries", kCounter, "attempts", "readRetries", "code", "ReadRows calls that were opened again after a fault, by its code."},
     {"readSessionsCreated", kCounter, "sessions", "readSessionsCreated", "",
      "Read sessions created: 1 for a new job, 0 for a resumed one; anything else is a defect."},
+    {"cutsRefused", kCounter, "cuts", "", "",
+     "Streams that the service had split, and that were read on whole because the near part did not prove itself."},
 };
 
 }  // namespace
@@ -93,7 +95,8 @@ arrow::Result<std::unique_ptr<SplitEnumerator>> Source::RestoreEnumerator(const 
 arrow::Result<std::unique_ptr<SplitReader>> Source::OpenReader(const JobContext& context, const std::shared_ptr<arrow::Schema>& schema,
                                                                Split split) const {
   ARROW_ASSIGN_OR_RAISE(auto pool, config_->Pool(context));
-  ARROW_ASSIGN_OR_RAISE(auto reader, StreamReader::Open(std::move(pool), config_->SharedOptions(), context, schema, split, config_->cuts));
+  ARROW_ASSIGN_OR_RAISE(auto reader,
+                        StreamReader::Open(std::move(pool), config_->SharedOptions(), context, schema, split, config_->shared));
   return std::unique_ptr<SplitReader>(std::move(reader));
 }
 

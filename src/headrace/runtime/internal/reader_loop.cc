@@ -115,8 +115,8 @@ ReaderLoop::State ReaderLoop::Look() const {
   // Who waits for memory waits for the sink, which holds it, and so does a split whose reader cannot receive meanwhile.
   if (auto wait = parts_.context.memory->last_wait(); wait && since >= 0) since = std::max(since, wait->count());
   state.open = true;
-  state.stalled = since >= 0 && parts_.context.clock->Monotonic() - MonotonicTime{since} >= kStalled;
   state.progress = current_->Progress();
+  state.stalled = since >= 0 && !state.progress.waits_here && parts_.context.clock->Monotonic() - MonotonicTime{since} >= kStalled;
   state.estimated_bytes = estimated_bytes_;
   return state;
 }

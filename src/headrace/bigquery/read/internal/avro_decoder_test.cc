@@ -1,6 +1,7 @@
 #include "headrace/bigquery/read/internal/avro_decoder.h"
 
 #include <arrow/array.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +41,22 @@ TEST(AvroDecoder, RowsInTheResultsOrder) {
   EXPECT_TRUE(names.IsNull(1));
   EXPECT_EQ(names.GetString(2), "");
   EXPECT_THAT(decoder->row_ends(), ElementsAre(5, 8, 11));
+}
+
+// Bytes behind the rows mean nothing, unless they are more rows: those would be lost without a word.
+TEST(AvroDecoder, RowsBehindTheLastOneAreAnError) {
+  auto decoder = *AvroDecoder::Make(Result(), kSession);
+  for (const int64_t said : {0, 1, 2}) {
+    auto rows = Decode(decoder.get(), kRows, said);
+    EXPECT_EQ(CodeOf(rows.status()), Code::kDataLoss);
+    EXPECT_THAT(rows.status().message(), HasSubstr(fmt::format("has {} rows, but {} more", said, 3 - said)));
+  }
+  for (const std::string& rest : {std::string("anything"), std::string(8, '\0'), kRows + "x", std::string("\x02")}) {
+    auto rows = Decode(decoder.get(), kRows + rest, 3);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ((*rows)->num_rows(), 3);
+    EXPECT_THAT(decoder->row_ends(), ElementsAre(5, 8, 11));
+  }
 }
 
 // What comes with the rows decides how they are written, as long as they are the same columns.

@@ -24,7 +24,8 @@ arrow::Result<std::unique_ptr<StreamEnumerator>> StreamEnumerator::Make(PoolMake
   std::unique_ptr<StreamEnumerator> enumerator(new StreamEnumerator(std::move(pool), std::move(options), std::move(table), context));
   if (context.metrics != nullptr) {
     // Registered by every source, so that 0 means "did not happen".
-    for (const char* name : {"rowsRead", "bytesRead", "responses", "readRetries", "readSessionsCreated"}) context.metrics->counter(name);
+    for (const char* name : {"rowsRead", "bytesRead", "responses", "readRetries", "readSessionsCreated", "cutsRefused"})
+      context.metrics->counter(name);
   }
   if (state.has_value()) {
     ARROW_ASSIGN_OR_RAISE(enumerator->state_, ParsePlanState(*state));

@@ -186,7 +186,7 @@ arrow::Result<std::string> StreamReader::PositionAt(const Batch& batch, int64_t 
 SplitProgress StreamReader::Progress() const {
   const bool can_cut = end_row_ == std::numeric_limits<int64_t>::max() && receiver_.can_cut();
   std::lock_guard<std::mutex> guard(progress_mutex_);
-  return {.fraction = fraction_, .throttled = receiver_.throttled(), .can_cut = can_cut};
+  return {.fraction = fraction_, .throttled = receiver_.throttled(), .waits_here = receiver_.waits_here(), .can_cut = can_cut};
 }
 
 void StreamReader::SetFraction(double fraction) {

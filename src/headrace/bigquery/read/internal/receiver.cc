@@ -113,7 +113,9 @@ void Receiver::Finish(arrow::Status status) {
 }
 
 void Receiver::Run() {
+  waits_here_ = true;
   const auto permit = shared_->streams.Acquire(context_.memory, stop_.get_token());
+  waits_here_ = false;
   if (!permit.has_value()) return Finish(arrow::Status::Cancelled("cancelled"));
   {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -184,7 +186,10 @@ arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
     changed_.wait(lock, stop_.get_token(), [&] { return queue_.empty() || queued_bytes_ + expected <= kPrefetchBytes; });
   }
   MemoryBudget* budget = context_.memory != nullptr ? context_.memory : UnlimitedBudget();
-  return budget->Reserve(expected, stop_.get_token());
+  waits_here_ = true;
+  auto reserved = budget->Reserve(expected, stop_.get_token());
+  waits_here_ = false;
+  return reserved;
 }
 
 Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
@@ -273,17 +278,21 @@ std::optional<std::string> Receiver::FindGap(const ReadRowsMessage& message) {
   if (message.progress_end <= 0 || !fractions_rise_ || !fractions_meet_) return std::nullopt;
   // Fractions are quotients of whole numbers, computed anew for each response.
   constexpr double kSame = 1e-9;
-  if (gap_start_ >= 0) {
-    // The reopened call began with the same message, so nothing lay before it: this server's fractions do not meet.
-    if (std::abs(std::exchange(gap_start_, -1) - message.progress_start) <= kSame) fractions_meet_ = false;
-    return std::nullopt;
-  }
+  constexpr int kProofOfNoGap = 3;
+  const double gap = std::exchange(gap_start_, -1);
   // A call that was opened inside a block may go back to the block's start, but must not skip anything.
   const bool first = call_end_ <= 0;
   const double expected = first ? seen_fraction_ : call_end_;
   if (first && (!seen_is_exact_ || message.progress_start <= expected + kSame)) return std::nullopt;
   if (std::abs(message.progress_start - expected) <= kSame) return std::nullopt;
   if (message.progress_start < seen_fraction_ / 2) return std::nullopt;  // a server of falling fractions: see CheckResumed
+  // Reopened calls begin with this message again and again, so nothing lay before it: this server's fractions do not meet. Once is not
+  // enough: the same message may be lost twice.
+  gap_repeats_ = gap >= 0 && std::abs(gap - message.progress_start) <= kSame ? gap_repeats_ + 1 : 0;
+  if (gap_repeats_ >= kProofOfNoGap) {
+    fractions_meet_ = false;
+    return std::nullopt;
+  }
   gap_start_ = message.progress_start;
   return fmt::format("a response begins at fraction {:.9g} of the stream, but what came before it ended at {:.9g}", message.progress_start,
                      expected);

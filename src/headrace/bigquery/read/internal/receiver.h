@@ -72,6 +72,8 @@ class Receiver {
   void RequestCut(double fraction);
   bool cancelled() const { return stop_.stop_requested(); }
   bool throttled() const { return throttled_.load(std::memory_order_relaxed); }
+  /// It waits for memory, or until it may open its stream.
+  bool waits_here() const { return waits_here_.load(std::memory_order_relaxed); }
 
  private:
   struct Stopped {};
@@ -143,6 +145,7 @@ class Receiver {
   bool seen_is_exact_;            // seen_fraction_ is where row received_ lies, not only somewhere before it
   double call_end_ = 0;           // fraction at the end of the call's last message; 0 = none, or the server does not say
   double gap_start_ = -1;         // where the message behind a gap began, until the reopened call has answered; negative = no gap
+  int gap_repeats_ = 0;           // reopened calls in a row that began with that same message
   int64_t end_asked_at_ = -1;     // rows at which a call was opened only to see whether more come
   int64_t largest_recent_ = 0;    // bytes of a message
   MonotonicTime opened_at_{0};
@@ -158,6 +161,7 @@ class Receiver {
   bool finished_ = false;
   arrow::Status final_status_;
   std::atomic<bool> throttled_{false};
+  std::atomic<bool> waits_here_{false};
 
   StreamCutter cutter_;
   std::jthread thread_;
