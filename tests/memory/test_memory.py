@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from harness import TABLE, Server, run_headrace, start_headrace, wait_until, write_parquet
+from harness import TABLE, Server, read_result, run_headrace, start_headrace, wait_until, write_parquet
 
 MIB = 1 << 20
 # The program with its buffers, gRPC's threads and the allocator's slack (docs/guarantees.md).
@@ -78,6 +78,20 @@ def test_streams_of_large_messages(copied):
     """32 streams of messages of 32 MiB."""
     report = copied(narrow(640, 1_600_000), 512, ["--message-bytes", "32MiB"], "--max-stream-count", 32, "--readers", 32)
     assert_within(report, 512)
+
+
+@pytest.mark.long
+def test_a_message_of_128_mib(headrace, tmp_path):
+    """The largest of the service (fact R10), with a limit that is smaller: it is let through alone."""
+    table = pa.table({"id": [0, 1, 2], "name": pa.array([bytes([i]) * (128 * MIB - 1000) for i in range(3)], pa.binary())})
+    file = tmp_path / "t.arrow"
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1)
+    with Server(headrace, tmp_path, "--load", f"{TABLE}={file}") as server:
+        run_headrace(headrace, "copy", f"bq:{TABLE}", f"{tmp_path}/out.parquet", "--bigquery-storage-endpoint", server.endpoint, "--memory-limit", "64MiB", seconds=200)
+        sent = server.counters()["streams"][0]
+        assert sent["messages_sent"] == 3 and sent["bytes_sent"] > 3 * 127 * MIB
+    assert read_result(tmp_path / "out.parquet").equals(table.cast(read_result(tmp_path / "out.parquet").schema))
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ a cut (spec: runtime.md "Work sharing", bigquery-source.md "Cut")."""
 import json
 import re
 import signal
+import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -201,3 +202,32 @@ def test_the_report_and_the_server_agree(headrace, start, table, tmp_path):
     made = int(re.search(r'"cuts": ?(\d+)', text).group(1))
     far_read = {part["name"] for part in parts(server) if part["part"] == "remainder" and part["opens"]}
     assert made == len(far_read) > 0
+
+
+def seconds_of(headrace, serve_options, tables, tmp_path, readers, *arguments):
+    with Server(headrace, tmp_path, *tables, *serve_options) as server:
+        began = time.monotonic()
+        run_headrace(headrace, "copy", f"bq:{TABLE}", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--readers", readers, "--overwrite", *arguments)
+        return time.monotonic() - began, server.counters()
+
+
+@pytest.mark.long
+def test_skewed_streams_take_little_longer_than_balanced_ones(headrace, tmp_path):
+    """Streams of 20 MB/s each. Skew 10:1: of two streams of the same number of rows one has rows ten times as long."""
+    def rows(first_width, second_width, count):
+        ids = pa.array(range(count), pa.int64())
+        widths = [first_width] * (count // 2) + [second_width] * (count - count // 2)
+        return pa.table({"id": ids, "name": pa.array(["x" * width for width in widths])})
+
+    options = ["--stream-throttle", "20MB", "--message-bytes", "256KiB"]
+    count, wide = 200_000, 1820
+    skewed = write_parquet(rows(wide, wide // 10, count), tmp_path / "skewed.parquet")
+    balanced = write_parquet(rows((wide + wide // 10) // 2, (wide + wide // 10) // 2, count), tmp_path / "balanced.parquet")
+    ratios = []
+    for _ in range(3):
+        even, _ = seconds_of(headrace, options, ["--load", f"{TABLE}={balanced}"], tmp_path, 2, "--max-stream-count", 2, "--work-sharing", "false")
+        skew, counters = seconds_of(headrace, options, ["--load", f"{TABLE}={skewed}"], tmp_path, 2, "--max-stream-count", 2)
+        assert counters["splits_accepted"] >= 1
+        ratios.append(skew / even)
+    print("skewed / balanced:", [round(ratio, 2) for ratio in ratios])
+    assert sorted(ratios)[1] <= 1.3

@@ -86,7 +86,7 @@ constexpr Option kOptions[] = {
     {"max_file_bytes", kBytes, "0 (no limit)", "start a new file after so many bytes (directory)", kFileSink, kCopy, "1GiB", "Writing"},
     // How the job runs.
     {"job_name", kText, "from the arguments", "name in logs, reports and the service", kJob, kCopy, "nightly-names", "Running"},
-    {"readers", kInteger, "0 (automatic)", "threads that read; with more than streams, streams are cut", kJob, kRuns, "4", "Running", true},
+    {"readers", kInteger, "0 (automatic)", "threads that read; streams are cut for more", kJob, kRuns, "4", "Running", true},
     {"writers", kInteger, "0 (automatic)", "threads that write, each its own file", kJob, kRuns, "2", "Running", true},
     {"work_sharing", kBool, "true", "idle readers take half of a busy one's BigQuery stream", kJob, kRuns, "false", "Running"},
     {"memory_limit", kBytes, "512MiB", "bytes held between source and destination", kJob, kRuns, "256MiB", "Running", true},

@@ -75,10 +75,23 @@ TEST_F(MetricsTest, EachMetricOfABigQuerySourceIsCounted) {
                   .ok());
   auto source = bigquery::Source::Make({.table = "p.d.t", .bigquery_storage_endpoint = "http://" + addresses->grpc}).ValueOrDie();
   Count(source);
+  // A cut that is refused: the near part cannot be opened.
+  ASSERT_TRUE(service
+                  .SetFaults(R"({"rules":[{"method":"ReadRows","match":{"part":"primary"},"action":{"status":{"code":"NOT_FOUND"}}},
+                                          {"method":"ReadRows","match":{"part":"original"},"after_messages":2,"action":{"delay_ms":1000}}]})")
+                  .ok());
+  const JobContext context{.metrics = &registry_};
+  auto enumerator = source->CreateEnumerator(context).ValueOrDie();
+  ASSERT_TRUE(enumerator->Start().ok());
+  auto reader = source->OpenReader(context, enumerator->schema(), enumerator->Next().ValueOrDie().split).ValueOrDie();
+  ASSERT_TRUE(std::holds_alternative<Batch>(reader->Next().ValueOrDie()));
+  reader->RequestCut(0.5);
+  while (!std::holds_alternative<End>(reader->Next().ValueOrDie())) {
+  }
   ExpectCounted(bigquery::ReadMetrics());
   EXPECT_EQ(registry_.Snapshot().at("readRetries"), 2);
   EXPECT_EQ(registry_.Snapshot().at("readRetries.UNAVAILABLE"), 2);
-  EXPECT_EQ(registry_.Snapshot().at("rowsRead"), kRows);
+  EXPECT_EQ(registry_.Snapshot().at("rowsRead"), 2 * kRows);
 }
 
 TEST_F(MetricsTest, EachMetricOfAFileSourceAndOfReadRowsIsCounted) {

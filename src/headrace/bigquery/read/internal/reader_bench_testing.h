@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -66,7 +67,7 @@ struct Bench {
     context.random = &random;
     context.logger = &logger;
     context.metrics = &metrics;
-    context.memory = &memory;
+    context.memory = &*memory;
     stream = server.Descriptor(0);
   }
 
@@ -85,7 +86,7 @@ struct Bench {
   SeededRandom random{1};
   RecordingLogger logger;
   MetricRegistry metrics;
-  MemoryBudget memory{int64_t{64} << 20};
+  std::optional<MemoryBudget> memory{std::in_place, int64_t{64} << 20};
   JobContext context;
   std::shared_ptr<const Source> source;
   StreamState stream;

@@ -243,6 +243,26 @@ TEST_P(StreamReaderTest, LostAndDoubledMessagesAreSeenByTheirFractions) {
   EXPECT_EQ(all.ids, Range(0, kRows));
 }
 
+// Back-pressure from the consumer is no fault of the server: no limit counts, and nothing is opened again.
+TEST_P(StreamReaderTest, AConsumerThatTakesAnHourForEachBatchReadsEveryRowOfOneCall) {
+  ScriptedServer server(OneStream());
+  Bench bench(server, {.idle_limit = milliseconds{300'000}});
+  bench.memory.emplace(1);  // one response is let through at a time
+  bench.context.memory = &*bench.memory;
+  auto reader = bench.Open(MakeRows(0)->schema());
+  int64_t rows = 0;
+  while (true) {
+    auto next = reader->Next();
+    ASSERT_TRUE(next.ok()) << next.status();
+    if (std::holds_alternative<End>(*next)) break;
+    rows += std::get<Batch>(*next).rows->num_rows();
+    bench.clock.Advance(std::chrono::hours{1});
+  }
+  EXPECT_EQ(rows, kRows);
+  EXPECT_EQ(server.reads().size(), 1U);
+  EXPECT_EQ(bench.count("readRetries"), 0);
+}
+
 // Found with the local service's fault scripts: the message that was asked for again may be lost too.
 TEST_P(StreamReaderTest, MessagesThatAreLostAgainAreAskedForAgain) {
   using enum Fault::Kind;
