@@ -1,5 +1,7 @@
 #include "headrace/bigquery/read/internal/open_streams.h"
 
+#include <algorithm>
+
 #include "headrace/rpc/channel.h"
 
 namespace headrace::bigquery {
@@ -9,18 +11,31 @@ int64_t OpenStreams::Most(int64_t budget_bytes, int64_t largest_message) {
   return largest_message > 0 ? most : std::min<int64_t>(most, kBeforeTheFirst);
 }
 
-std::optional<OpenStreams::Permit> OpenStreams::Acquire(const MemoryBudget* budget, const std::stop_token& stop) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait(lock, stop, [&] { return FitsLocked(budget); })) return std::nullopt;
+bool OpenStreams::FitsLocked(const MemoryBudget* budget) const {
+  if (budget == nullptr) return true;
+  const bool silent = largest_ == 0 && first_opened_.has_value() && std::chrono::steady_clock::now() - *first_opened_ >= kFirstLimit;
+  return open_ < Most(budget->limit(), silent ? kUsualMessage : largest_);
+}
+
+OpenStreams::Permit OpenStreams::OpenLocked() {
+  if (!first_opened_.has_value()) first_opened_ = std::chrono::steady_clock::now();
   ++open_;
   return Permit(this);
+}
+
+std::optional<OpenStreams::Permit> OpenStreams::Acquire(const MemoryBudget* budget, const std::stop_token& stop) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto fits = [&] { return FitsLocked(budget); };
+  // Only the time changes the answer without a notice, and only once.
+  if (largest_ == 0 && first_opened_.has_value()) changed_.wait_until(lock, stop, *first_opened_ + kFirstLimit, fits);
+  if (!changed_.wait(lock, stop, fits)) return std::nullopt;
+  return OpenLocked();
 }
 
 std::optional<OpenStreams::Permit> OpenStreams::TryAcquire(const MemoryBudget* budget) {
   std::lock_guard<std::mutex> guard(mutex_);
   if (!FitsLocked(budget)) return std::nullopt;
-  ++open_;
-  return Permit(this);
+  return OpenLocked();
 }
 
 bool OpenStreams::has_room(const MemoryBudget* budget) const {

@@ -5,7 +5,7 @@
 // thread; outlives its permits.
 #pragma once
 
-#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -38,6 +38,9 @@ class OpenStreams {
 
   /// Streams open before the first message has told how large messages are: a response may have any size up to 128 MiB (fact R10).
   static constexpr int kBeforeTheFirst = 4;
+  /// So long the first message is waited for. A restriction that few rows pass may keep all streams silent for minutes, and then more of
+  /// them side by side are what helps.
+  static constexpr std::chrono::milliseconds kFirstLimit{2'000};
   /// The size that messages are taken for until then, the usual one of the service.
   static constexpr int64_t kUsualMessage = int64_t{1} << 20;
 
@@ -53,13 +56,15 @@ class OpenStreams {
   static int64_t Most(int64_t budget_bytes, int64_t largest_message);
 
  private:
-  bool FitsLocked(const MemoryBudget* budget) const { return budget == nullptr || open_ < Most(budget->limit(), largest_); }
+  bool FitsLocked(const MemoryBudget* budget) const;
+  Permit OpenLocked();
   void Release();
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   int64_t open_ = 0;
   int64_t largest_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> first_opened_{};
 };
 
 }  // namespace headrace::bigquery

@@ -67,6 +67,16 @@ TEST(OpenStreamsTest, TheFirstMessageTellsHowManyMore) {
   EXPECT_FALSE(streams.has_room(&budget)) << "of large messages fewer are open; those that are go on";
 }
 
+TEST(OpenStreamsTest, SilentStreamsDoNotHoldUpTheOthers) {
+  const MemoryBudget budget(384 * kMiB);
+  OpenStreams streams;
+  std::vector<OpenStreams::Permit> held;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 21; ++i) held.push_back(*streams.Acquire(&budget, {}));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, OpenStreams::kFirstLimit);
+  EXPECT_FALSE(streams.has_room(&budget));
+}
+
 TEST(OpenStreamsTest, WithoutABudgetThereIsNoBound) {
   OpenStreams streams;
   std::vector<OpenStreams::Permit> held;
