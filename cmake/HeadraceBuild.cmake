@@ -33,10 +33,10 @@ target_link_options(headrace_link_first INTERFACE "LINKER:--push-state,--no-as-n
 
 set(HEADRACE_PCH <arrow/api.h> <chrono> <cstdint> <functional> <map> <memory> <mutex> <optional> <string> <string_view> <variant> <vector>)
 
-# headrace_folder(NAME [SOURCES_EXTRA ...] DEPENDS target... [TEST_DEPENDS target...])
+# headrace_folder(NAME [NO_PCH] [FAST_TESTS] [SOURCES_EXTRA ...] DEPENDS target... [TEST_DEPENDS target...])
 # makes the static library headrace_NAME of the folder's *.cc and, with tests, the program headrace_NAME_test of its *_test.cc.
 function(headrace_folder name)
-  cmake_parse_arguments(ARG "NO_PCH" "" "EXTRA;DEPENDS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PCH;FAST_TESTS" "" "EXTRA;DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|_main|_testing)\\.cc$")
@@ -54,8 +54,11 @@ function(headrace_folder name)
   if(HEADRACE_BUILD_TESTS AND tests)
     add_executable(headrace_${name}_test ${tests})
     target_link_libraries(headrace_${name}_test PRIVATE headrace_${name} ${ARG_TEST_DEPENDS} GTest::gmock GTest::gtest GTest::gtest_main)
-    # The tests' own code need not be fast, and takes more than half of the time of a build with optimisation.
-    target_compile_options(headrace_${name}_test PRIVATE -O0 -g1)
+    # The tests' own code need not be fast, and takes more than half of the time of a build with optimisation; but for the search through
+    # the ledger's states.
+    if(NOT ARG_FAST_TESTS)
+      target_compile_options(headrace_${name}_test PRIVATE -O0 -g1)
+    endif()
     target_precompile_headers(headrace_${name}_test PRIVATE ${HEADRACE_PCH} <gmock/gmock.h> <gtest/gtest.h>)
     # The sanitizers make programs two to fifteen times slower.
     set(timeout 120)

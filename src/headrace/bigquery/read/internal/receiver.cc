@@ -247,6 +247,7 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   seen_fraction_ = place.seen;
   received_ += message.row_count;
   call_end_ = message.progress_end;
+  last_ = {message.progress_start, message.progress_end, message.row_count};
   seen_is_exact_ = true;
   throttled_.store(message.throttle_percent > 0, std::memory_order_relaxed);
   Count(context_.metrics, "responses");
@@ -285,7 +286,9 @@ std::optional<std::string> Receiver::FindGap(const ReadRowsMessage& message) {
   const double expected = first ? seen_fraction_ : call_end_;
   if (first && (!seen_is_exact_ || message.progress_start <= expected + kSame)) return std::nullopt;
   if (std::abs(message.progress_start - expected) <= kSame) return std::nullopt;
-  if (message.progress_start < seen_fraction_ / 2) return std::nullopt;  // a server of falling fractions: see CheckResumed
+  const bool again = !first && message.row_count > 0 && last_ == Span{message.progress_start, message.progress_end, message.row_count};
+  // A server of falling fractions: see CheckResumed. But the same place twice is the same message twice.
+  if (message.progress_start < seen_fraction_ / 2 && !again) return std::nullopt;
   // Reopened calls begin with this message again and again, so nothing lay before it: this server's fractions do not meet. Once is not
   // enough: the same message may be lost twice.
   gap_repeats_ = gap >= 0 && std::abs(gap - message.progress_start) <= kSame ? gap_repeats_ + 1 : 0;

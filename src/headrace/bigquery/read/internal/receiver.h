@@ -83,6 +83,14 @@ class Receiver {
   };
   using Outcome = std::variant<rpc::StreamEnd, Stopped, rpc::RpcFailure, Gap, arrow::Status>;
 
+  /// What a message says of its place.
+  struct Span {
+    double start = 0;
+    double end = 0;
+    int64_t rows = 0;
+
+    bool operator==(const Span&) const = default;
+  };
   /// Where the rest of a stream can be cut.
   struct Place {
     double seen = 0;       // fraction of the stream that was received
@@ -144,6 +152,7 @@ class Receiver {
   bool fractions_meet_ = true;    // each message begins where the one before it ended, but for faults on the way
   bool seen_is_exact_;            // seen_fraction_ is where row received_ lies, not only somewhere before it
   double call_end_ = 0;           // fraction at the end of the call's last message; 0 = none, or the server does not say
+  Span last_;                     // of the call's last message
   double gap_start_ = -1;         // where the message behind a gap began, until the reopened call has answered; negative = no gap
   int gap_repeats_ = 0;           // reopened calls in a row that began with that same message
   int64_t end_asked_at_ = -1;     // rows at which a call was opened only to see whether more come
