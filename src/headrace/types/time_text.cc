@@ -9,9 +9,6 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kPicosPerSecond = 1'000'000'000'000;
-constexpr int64_t kPicosPerMicro = 1'000'000;
-
 int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 int64_t FloorMod(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }
 

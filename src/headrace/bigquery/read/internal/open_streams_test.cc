@@ -1,7 +1,7 @@
 #include "headrace/bigquery/read/internal/open_streams.h"
 
+#include <deque>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(OpenStreamsTest, WhatTheTransportHoldsStaysWithinHalfOfTheBudget) {
 TEST(OpenStreamsTest, OneMoreWaitsForAnotherToEnd) {
   const MemoryBudget budget(48 * kMiB);
   OpenStreams streams;
-  std::vector<OpenStreams::Permit> held;
+  std::deque<OpenStreams::Permit> held;
   for (int i = 0; i < 2; ++i) held.push_back(*streams.Acquire(&budget, {}));
   EXPECT_FALSE(streams.has_room(&budget));
   EXPECT_FALSE(streams.TryAcquire(&budget).has_value());
@@ -58,7 +58,7 @@ TEST(OpenStreamsTest, AStopEndsTheWait) {
 TEST(OpenStreamsTest, TheFirstMessageTellsHowManyMore) {
   const MemoryBudget budget(384 * kMiB);
   OpenStreams streams;
-  std::vector<OpenStreams::Permit> held;
+  std::deque<OpenStreams::Permit> held;
   for (int i = 0; i < OpenStreams::kBeforeTheFirst; ++i) held.push_back(*streams.Acquire(&budget, {}));
   EXPECT_FALSE(streams.has_room(&budget));
   streams.Note(100);
@@ -70,7 +70,7 @@ TEST(OpenStreamsTest, TheFirstMessageTellsHowManyMore) {
 TEST(OpenStreamsTest, SilentStreamsDoNotHoldUpTheOthers) {
   const MemoryBudget budget(384 * kMiB);
   OpenStreams streams;
-  std::vector<OpenStreams::Permit> held;
+  std::deque<OpenStreams::Permit> held;
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 21; ++i) held.push_back(*streams.Acquire(&budget, {}));
   EXPECT_GE(std::chrono::steady_clock::now() - start, OpenStreams::kFirstLimit);
@@ -79,7 +79,7 @@ TEST(OpenStreamsTest, SilentStreamsDoNotHoldUpTheOthers) {
 
 TEST(OpenStreamsTest, WithoutABudgetThereIsNoBound) {
   OpenStreams streams;
-  std::vector<OpenStreams::Permit> held;
+  std::deque<OpenStreams::Permit> held;
   for (int i = 0; i < 1000; ++i) held.push_back(*streams.TryAcquire(nullptr));
   EXPECT_TRUE(streams.has_room(nullptr));
 }
