@@ -88,9 +88,10 @@ def test_a_message_of_128_mib(headrace, tmp_path):
     with pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table, max_chunksize=1)
     with Server(headrace, tmp_path, "--load", f"{TABLE}={file}") as server:
-        run_headrace(headrace, "copy", f"bq:{TABLE}", f"{tmp_path}/out.parquet", "--bigquery-storage-endpoint", server.endpoint, "--memory-limit", "64MiB", seconds=200)
+        run_headrace(headrace, "copy", f"bq:{TABLE}", f"{tmp_path}/out.parquet", "--bigquery-storage-endpoint", server.endpoint, "--memory-limit", "64MiB",
+                     "--max-stream-count", 1, "--work-sharing", "false", seconds=200)
         sent = server.counters()["streams"][0]
-        assert sent["messages_sent"] == 3 and sent["bytes_sent"] > 3 * 127 * MIB
+        assert sent["messages_sent"] == 3 and sent["bytes_sent"] > 3 * 127 * MIB, sent
     assert read_result(tmp_path / "out.parquet").equals(table.cast(read_result(tmp_path / "out.parquet").schema))
 
 
