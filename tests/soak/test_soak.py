@@ -14,9 +14,8 @@ import pytest
 from harness import TABLE, Server, assert_manifest_is_true, read_result, run_headrace, start_headrace, write_parquet
 
 ROWS = 1_500_000
-# No "skip": right behind a resume a message that is lost leaves nothing that could be noticed (docs/guarantees.md).
 MENDED = [{"status": {"code": "UNAVAILABLE"}}, {"status": {"code": "INTERNAL", "message": "Received RST_STREAM with error code 2"}},
-          {"status": {"code": "RESOURCE_EXHAUSTED", "message": "slow down", "retry_delay_ms": 20}}, {"drop": True}, {"delay_ms": 30}, {"duplicate": True}]
+          {"status": {"code": "RESOURCE_EXHAUSTED", "message": "slow down", "retry_delay_ms": 20}}, {"drop": True}, {"delay_ms": 30}, {"duplicate": True}, {"skip": True}]
 
 
 def numbered(rows):

@@ -53,15 +53,26 @@ std::string_view Core(std::string_view word) {
   return first == std::string_view::npos ? std::string_view() : word.substr(first, word.find_last_not_of(kAround) - first + 1);
 }
 
-/// A word of a language ("short-lived", "JWT") or a small number, and no part of what was sent: anything else may be a secret.
+/// It is a part of what was sent, or has one in it.
+bool SharesSecret(std::string_view word, std::string_view sent) {
+  constexpr size_t kShortestSecret = 4;
+  constexpr size_t kShortestPart = 8;  // shorter ones are in many words of a language
+  if (word.size() < kShortestSecret) return false;
+  const size_t length = std::min(word.size(), kShortestPart);
+  for (size_t first = 0; first + length <= word.size(); ++first) {
+    if (sent.find(word.substr(first, length)) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+/// A word of a language ("short-lived", "JWT") or a small number, and nothing of what was sent: anything else may be a secret.
 bool IsPlainWord(std::string_view word, std::string_view sent) {
   constexpr size_t kLongestWord = 20;
   constexpr size_t kLongestNumber = 4;
-  constexpr size_t kShortestSecret = 4;
   const std::string_view core = Core(word);
   if (core.size() <= kLongestNumber && std::all_of(core.begin(), core.end(), IsDigit)) return true;
   const bool of_letters = std::all_of(core.begin(), core.end(), [](char c) { return IsLetter(c) || c == '-'; });
-  return of_letters && core.size() <= kLongestWord && (core.size() < kShortestSecret || sent.find(core) == std::string_view::npos);
+  return of_letters && core.size() <= kLongestWord && !SharesSecret(core, sent);
 }
 
 /// At most 160 characters of plain words, with "..." in place of others.

@@ -48,7 +48,7 @@ std::unique_ptr<TokenFetcher> MakeTokenFetcher(CredentialFile file, TokenFetcher
 
 /// A token server's answer with the status 200 (RFC 6749, 5.1); the error says what is wrong and holds nothing of the answer.
 arrow::Result<FetchedToken> ParseTokenAnswer(std::string_view body);
-/// "error (its description)" of a token server's refusal (RFC 6749, 5.2); words that are no plain words, or that are a part of `sent`,
+/// "error (its description)" of a token server's refusal (RFC 6749, 5.2); words that are no plain words, or that share a part of `sent`,
 /// which the server was asked with, are left out. Empty when it says nothing.
 std::string DescribeTokenRefusal(std::string_view body, std::string_view sent);
 /// One to 16,384 printable ASCII characters without a space: what may stand in a header.

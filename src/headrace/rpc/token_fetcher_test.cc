@@ -86,6 +86,9 @@ TEST(TokenRefusal, IsToldWithoutWhatCouldBeASecret) {
        "invalid_grant (Token must be a short-lived token (60 minutes), not ...)"},
       {R"({"error":"invalid_client","error_description":"is it 'open-sesame'? a b, '' 1// GOCSPX-a1 a_b"})",
        "invalid_client (is it ... a b, '' ... ... ...)"},
+      // Found by fuzzing: a word that begins with the secret.
+      {R"({"error":"invalid_client","error_description":"open-sesames, xopen-sesam and open-se of open"})",
+       "invalid_client (... ... and ... of ...)"},
       {R"({"error":"eyJhbGciOiJSUzI1NiJ9","error_description":"x"})", ""},
       {R"({"error":{"code":403}})", ""},
       {R"({"error_description":"x"})", ""},

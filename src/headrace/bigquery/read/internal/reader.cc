@@ -18,22 +18,27 @@ arrow::Result<std::unique_ptr<StreamReader>> StreamReader::Open(std::shared_ptr<
                                                                 const std::shared_ptr<arrow::Schema>& schema, const Split& split,
                                                                 std::shared_ptr<SharedByReaders> shared) {
   ARROW_ASSIGN_OR_RAISE(StreamState stream, ParseStreamState(split.descriptor));
-  ARROW_ASSIGN_OR_RAISE(const StreamPosition start, ParseStreamPosition(split.position));
+  ARROW_ASSIGN_OR_RAISE(StreamPosition start, ParseStreamPosition(split.position));
+  if (stream.cut_rows > 0 && start.rows <= stream.cut_rows) {
+    // Its fractions are of the whole stream, and smaller than those of the near part.
+    start.high = -1;
+    if (start.rows == stream.cut_rows) start.low = start.high = stream.cut_fraction;
+  }
   int64_t end_row = std::numeric_limits<int64_t>::max();
   if (!split.end_position.empty()) {
     ARROW_ASSIGN_OR_RAISE(const StreamPosition end, ParseStreamPosition(split.end_position));
     end_row = end.rows;
   }
   ARROW_ASSIGN_OR_RAISE(auto decoder, RowDecoder::Make(stream, schema));
-  std::unique_ptr<StreamReader> reader(new StreamReader(std::move(pool), std::move(options), context, std::move(stream), start, end_row,
-                                                        split.estimated_bytes, std::move(decoder), std::move(shared)));
+  std::unique_ptr<StreamReader> reader(new StreamReader(std::move(pool), std::move(options), context, std::move(stream), schema, start,
+                                                        end_row, split.estimated_bytes, std::move(decoder), std::move(shared)));
   reader->receiver_.Start();
   return reader;
 }
 
 StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
-                           StreamState stream, StreamPosition start, int64_t end_row, double estimated_bytes,
-                           std::unique_ptr<RowDecoder> decoder, std::shared_ptr<SharedByReaders> shared)
+                           StreamState stream, const std::shared_ptr<arrow::Schema>& schema, StreamPosition start, int64_t end_row,
+                           double estimated_bytes, std::unique_ptr<RowDecoder> decoder, std::shared_ptr<SharedByReaders> shared)
     : options_(std::move(options)),
       context_(context),
       stream_(stream),
@@ -41,9 +46,9 @@ StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_p
       estimated_bytes_(estimated_bytes),
       decoder_(std::move(decoder)),
       delivered_(start.rows),
-      fraction_before_(start.fraction),
-      fraction_(start.fraction),
-      receiver_(std::move(pool), *options_, context, std::move(stream), start, std::move(shared)) {}
+      fraction_before_(start.low),
+      fraction_(start.low),
+      receiver_(std::move(pool), *options_, context, std::move(stream), schema, start, std::move(shared)) {}
 
 arrow::Result<ReadResult> StreamReader::Next() {
   while (rows_ == nullptr && delivered_ < end_row_) {
@@ -65,20 +70,10 @@ ReadResult StreamReader::Finish() {
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> StreamReader::Decode(Received* received) {
   const ReadRowsMessage& message = received->message;
   if (!message.schema.empty()) ARROW_RETURN_NOT_OK(decoder_->SetWireSchema(message.schema));
-  std::shared_ptr<arrow::Buffer> bytes = message.rows;
-  if (bytes == nullptr) {
-    if (message.row_count == 0) return nullptr;
-    bytes = arrow::Buffer::FromString("");  // rows of a projection without columns may have no bytes
-  }
-  const int64_t size = bytes->size();
-  if (message.uncompressed_bytes > 0 && stream_.response_compression != ResponseCompression::kNone) {
+  if (message.rows == nullptr && message.row_count == 0) return nullptr;
+  if (message.uncompressed_bytes > 0 && stream_.response_compression != ResponseCompression::kNone)
     received->memory.Resize(message.wire_bytes + std::min(message.uncompressed_bytes, kLargestUncompressedResponse));
-    ARROW_ASSIGN_OR_RAISE(bytes, DecompressResponse(*bytes, message.uncompressed_bytes, ArrowDecoder::Pool()));
-  } else if (message.uncompressed_bytes > 0 && message.uncompressed_bytes != size) {
-    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream_.stream},
-                     fmt::format("a response says that its {} bytes were {} before compression, which was not asked for", size,
-                                 message.uncompressed_bytes));
-  }
+  ARROW_ASSIGN_OR_RAISE(const auto bytes, RowBytes(message, stream_));
   return decoder_->DecodeRows(bytes, message.row_count);
 }
 
@@ -97,12 +92,17 @@ arrow::Result<std::optional<ReadResult>> StreamReader::Load() {
 Cut StreamReader::MakeCut(const StreamCut& cut) {
   StreamState far = stream_;
   far.stream = cut.far;
+  far.cut_rows = 0;
+  far.cut_fraction = 0;
   stream_.stream = cut.near;
+  stream_.cut_rows = delivered_;
+  stream_.cut_fraction = cut.near_fraction;
   const double all = estimated_bytes_;
   if (all >= 0) estimated_bytes_ = all * cut.near_share;
   Cut answer{.near_descriptor = SerializeStreamState(stream_), .far = {}, .near_estimated_bytes = estimated_bytes_};
   answer.far.push_back({.descriptor = SerializeStreamState(far), .estimated_bytes = all < 0 ? all : all - estimated_bytes_});
-  // The same place is further on in the near part. fraction_before_ stays, as a bound from below: positions must not promise too much.
+  // The same place is further on in the near part.
+  fraction_before_ = std::max(fraction_before_, cut.near_fraction);
   std::lock_guard<std::mutex> guard(progress_mutex_);
   if (cut.near_share > 0) fraction_ = std::min(fraction_ / cut.near_share, 1.0);
   return answer;
@@ -120,6 +120,7 @@ arrow::Status StreamReader::LoadRows(Received* received) {
   }
   response_start_ = std::max(message.progress_start, fraction_before_);
   response_end_ = std::max(message.progress_end, response_start_);
+  response_told_ = message.progress_end > 0;
   fractions_rise_ = received->fractions_rise;
   if (count == 0) {
     fraction_before_ = response_end_;
@@ -161,7 +162,12 @@ arrow::Result<Batch> StreamReader::Slice() {
   SetFraction(response_start_ + (response_end_ - response_start_) * share);
   // Inside a response the service may go on from the response's own start.
   fraction_before_ = last ? response_end_ : response_start_;
-  last_position_ = StreamPosition{.rows = delivered_, .fraction = fractions_rise_ ? fraction_before_ : 0}.ToString();
+  StreamPosition position{.rows = delivered_};
+  if (fractions_rise_) {
+    position.low = fraction_before_;
+    position.high = response_told_ ? response_end_ : -1;
+  }
+  last_position_ = position.ToString();
   last_start_ = fractions_rise_ ? response_start_ : 0;
   batch.position = last_position_;
   if (last || delivered_ >= end_row_) {
@@ -178,8 +184,8 @@ arrow::Result<std::string> StreamReader::PositionAt(const Batch& batch, int64_t 
   ARROW_ASSIGN_OR_RAISE(StreamPosition position, ParseStreamPosition(batch.position));
   if (position.rows < count) return arrow::Status::Invalid("the batch is not of this reader");
   position.rows -= count - row;
-  // Only of the latest batch is it known where its response began.
-  position.fraction = batch.position == last_position_ ? last_start_ : 0;
+  // Only of the latest batch is it known where its response began; that it ends no earlier than the batch is known of each.
+  position.low = batch.position == last_position_ ? last_start_ : 0;
   return position.ToString();
 }
 

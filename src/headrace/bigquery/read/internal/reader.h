@@ -31,8 +31,8 @@ class StreamReader final : public SplitReader {
 
  private:
   StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_ptr<const SourceOptions> options, const JobContext& context,
-               StreamState stream, StreamPosition start, int64_t end_row, double estimated_bytes, std::unique_ptr<RowDecoder> decoder,
-               std::shared_ptr<SharedByReaders> shared);
+               StreamState stream, const std::shared_ptr<arrow::Schema>& schema, StreamPosition start, int64_t end_row,
+               double estimated_bytes, std::unique_ptr<RowDecoder> decoder, std::shared_ptr<SharedByReaders> shared);
   /// Takes the next response into rows_; an answer of Next when a cut or the end comes instead.
   arrow::Result<std::optional<ReadResult>> Load();
   arrow::Status LoadRows(Received* received);
@@ -57,6 +57,7 @@ class StreamReader final : public SplitReader {
   bool whole_fits_ = false;
   double response_start_ = 0;
   double response_end_ = 0;
+  bool response_told_ = false;  // where it ends
   int64_t wire_bytes_ = 0;
   MemoryReservation memory_;
   std::string last_position_;   // of the latest batch

@@ -22,6 +22,9 @@ constexpr char kService[] = "BigQuery Storage Read";
 // decoded.
 constexpr int64_t kPrefetchBytes = int64_t{16} << 20;
 constexpr int64_t kFirstGuess = int64_t{1} << 20;  // the usual size of a response
+constexpr double kNowhere = std::numeric_limits<double>::infinity();
+// What a server says alike so often is so, and not the work of a fault that struck again and again.
+constexpr int kProof = 3;
 
 int64_t MillisSinceEpoch(SystemTime time) { return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count(); }
 
@@ -40,17 +43,19 @@ void Count(MetricRegistry* metrics, std::string_view name, int64_t delta = 1) {
 }  // namespace
 
 Receiver::Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
-                   StreamPosition start, std::shared_ptr<SharedByReaders> shared)
+                   std::shared_ptr<arrow::Schema> schema, StreamPosition start, std::shared_ptr<SharedByReaders> shared)
     : pool_(std::move(pool)),
       options_(options),
       context_(context),
       name_(stream.stream),
+      schema_(std::move(schema)),
       shared_(std::move(shared)),
       stream_(std::move(stream)),
       received_(start.rows),
-      seen_fraction_(start.fraction),
-      seen_is_exact_(start.rows == 0),
-      place_{.seen = start.fraction, .is_known = start.rows == 0},
+      seen_fraction_(start.low),
+      latest_(start.high < 0 ? kNowhere : start.high),
+      inside_(start.high > start.low),
+      place_{.seen = start.low, .is_known = start.rows == 0},
       cutter_(pool_, context, {shared_, &shared_->cuts}, name_) {}
 
 Receiver::~Receiver() { Cancel(); }  // the thread is joined by its own destructor, before the members above it go
@@ -128,6 +133,7 @@ void Receiver::ReceiveUntilDone() {
   rpc::RetryState retry(options_.retry_max_attempts, context_.random);
   while (true) {
     Outcome outcome = ReceiveAll(&retry);
+    DropPendingCut("the call of the stream itself ended first");
     CloseStream();
     if (stop_.stop_requested() || std::holds_alternative<Stopped>(outcome)) return Finish(arrow::Status::Cancelled("cancelled"));
     if (std::holds_alternative<rpc::StreamEnd>(outcome)) {
@@ -196,13 +202,11 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
   rpc::ByteStream* call = Open();
   if (call == nullptr) return Stopped{};
   while (true) {
-    auto memory = ReserveForNext();
+    // While a cut is pending nothing is waited for: what it holds would be held meanwhile.
+    arrow::Result<MemoryReservation> memory = pending_.has_value() ? MemoryReservation() : ReserveForNext();
     if (!memory.ok()) return Stopped{};
     if (const auto streams = cutter_.Take()) {
-      auto next = TryCut(*streams, call, *std::move(memory), retry);
-      if (!next.ok()) return next.status();
-      if (stop_.stop_requested()) return Stopped{};
-      call = *next;
+      OpenPrimary(*streams, *std::move(memory));
       continue;
     }
     rpc::StreamEvent event = call->Read(Within(options_.idle_limit));
@@ -211,19 +215,39 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
     if (auto* failure = std::get_if<rpc::RpcFailure>(&event)) {
       // Asked past its end, a stream of the service ends cleanly (fact R1); other servers say that the offset is beyond it.
       const bool past_end = failure->code == Code::kOutOfRange || failure->code == Code::kFailedPrecondition;
-      if (end_asked_at_ == received_ && past_end) return rpc::StreamEnd{};
+      if (end_asked_at_ == received_ && past_end) {
+        end_is_told_ = true;
+        return rpc::StreamEnd{};
+      }
       if (failure->stalled) call->MarkConnectionBroken();  // a new attempt on the same dead path would stall again (facts U65, U72)
       return std::move(*failure);
     }
     const auto& bytes = std::get<rpc::ByteMessage>(event);
-    memory->Resize(bytes.size);
+    if (pending_.has_value()) {
+      const int64_t held = pending_->memory.bytes();
+      pending_->memory.Resize(held + bytes.size);
+      memory = pending_->memory.Split(bytes.size);
+    } else {
+      memory->Resize(bytes.size);
+    }
     shared_->streams.Note(bytes.size);
     largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
     auto message = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
     if (!message.ok()) return WithContext(message.status(), fmt::format("stream {} at offset {}", stream_.stream, received_));
     // A server that begins anew where it was only asked whether more rows come ignores offsets: it had said all.
-    if (end_asked_at_ == received_ && message->progress_start < seen_fraction_ / 2) return rpc::StreamEnd{};
+    if (end_asked_at_ == received_ && message->progress_start < seen_fraction_ / 2) {
+      end_is_told_ = true;
+      return rpc::StreamEnd{};
+    }
     if (auto gap = FindGap(*message)) return Gap{*std::move(gap)};
+    if (pending_.has_value() && message->row_count > 0) {
+      auto next = DecideCut(*message, retry);
+      if (!next.ok()) return next.status();
+      if (*next != nullptr) {
+        call = *next;
+        continue;
+      }
+    }
     auto accepted = Accept(*std::move(message), *std::move(memory), retry);
     if (!accepted.ok()) return accepted;
   }
@@ -248,7 +272,10 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   received_ += message.row_count;
   call_end_ = message.progress_end;
   last_ = {message.progress_start, message.progress_end, message.row_count};
-  seen_is_exact_ = true;
+  if (message.row_count > 0 || message.progress_end > 0) {
+    latest_ = message.progress_end > 0 ? seen_fraction_ : kNowhere;
+    inside_ = false;
+  }
   throttled_.store(message.throttle_percent > 0, std::memory_order_relaxed);
   Count(context_.metrics, "responses");
   Count(context_.metrics, "rowsRead", message.row_count);
@@ -273,26 +300,28 @@ arrow::Status Receiver::CheckResumed(const ReadRowsMessage& message) {
   return arrow::Status::OK();
 }
 
+bool Receiver::is_filtered() const { return !options_.row_restriction.empty() || options_.sample_percentage.has_value(); }
+
 std::optional<std::string> Receiver::FindGap(const ReadRowsMessage& message) {
-  // Behind a filter a response need not begin where the one before it ended (storage.proto, StreamStats.Progress).
-  if (!options_.row_restriction.empty() || options_.sample_percentage.has_value()) return std::nullopt;
+  if (is_filtered()) return std::nullopt;
   if (message.progress_end <= 0 || !fractions_rise_ || !fractions_meet_) return std::nullopt;
   // Fractions are quotients of whole numbers, computed anew for each response.
   constexpr double kSame = 1e-9;
-  constexpr int kProofOfNoGap = 3;
   const double gap = std::exchange(gap_start_, -1);
   // A call that was opened inside a block may go back to the block's start, but must not skip anything.
   const bool first = call_end_ <= 0;
-  const double expected = first ? seen_fraction_ : call_end_;
-  if (first && (!seen_is_exact_ || message.progress_start <= expected + kSame)) return std::nullopt;
-  if (std::abs(message.progress_start - expected) <= kSame) return std::nullopt;
+  const double expected = first ? latest_ : call_end_;
+  const bool begins_well = !first    ? std::abs(message.progress_start - expected) <= kSame
+                           : inside_ ? message.progress_start < latest_
+                                     : message.progress_start <= latest_ + kSame;
+  if (begins_well) return std::nullopt;
   const bool again = !first && message.row_count > 0 && last_ == Span{message.progress_start, message.progress_end, message.row_count};
   // A server of falling fractions: see CheckResumed. But the same place twice is the same message twice.
   if (message.progress_start < seen_fraction_ / 2 && !again) return std::nullopt;
   // Reopened calls begin with this message again and again, so nothing lay before it: this server's fractions do not meet. Once is not
   // enough: the same message may be lost twice.
   gap_repeats_ = gap >= 0 && std::abs(gap - message.progress_start) <= kSame ? gap_repeats_ + 1 : 0;
-  if (gap_repeats_ >= kProofOfNoGap) {
+  if (gap_repeats_ >= kProof) {
     fractions_meet_ = false;
     return std::nullopt;
   }
@@ -303,9 +332,11 @@ std::optional<std::string> Receiver::FindGap(const ReadRowsMessage& message) {
 
 bool Receiver::EndsTooEarly() {
   constexpr double kAll = 1 - 1e-9;
-  if (seen_fraction_ <= 0 || seen_fraction_ >= kAll || !fractions_rise_ || end_asked_at_ == received_) return false;
-  // Nothing may be lost where a filter let no more rows through: then the call that asks brings none.
-  end_asked_at_ = received_;
+  if (seen_fraction_ <= 0 || seen_fraction_ >= kAll || !fractions_rise_ || end_is_told_) return false;
+  if (std::exchange(end_asked_at_, received_) != received_) end_asks_ = 0;
+  // Nothing may be lost where a filter let no more rows through: then the calls that ask bring none. One is not enough: what was lost may
+  // be lost again.
+  if (++end_asks_ > kProof) return false;
   context_.logger->Log(LogLevel::kInfo,
                        fmt::format("ReadRows of {} ended at offset {}, at fraction {:.3g} of the stream; it is opened again "
                                    "to see whether more rows come",

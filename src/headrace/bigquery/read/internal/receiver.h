@@ -5,9 +5,9 @@
 // Cancel, throttled, can_cut and RequestCut may come from any thread. Destroying it cancels the calls and waits for its threads.
 //
 // A cut (docs/decisions/0020-cuts-of-read-streams.md): the service is asked to split the stream while receiving goes on. With its answer,
-// and between two messages, the primary is opened at the row reached. Only a message that lies where the fractions expect it proves that
-// the rows up to there are the primary's; then receiving goes on from the primary. Without that proof the original, which was kept open,
-// goes on as if nothing had been asked.
+// and between two messages, the primary is opened at the row reached. Only when its first message holds the rows that the original goes on
+// with are the rows up to there known to be the primary's; then receiving goes on from the primary. Without that proof the original, which
+// was kept open, goes on as if nothing had been asked.
 #pragma once
 
 #include <atomic>
@@ -45,16 +45,18 @@ struct Received {
 struct StreamCut {
   std::string near{};
   std::string far{};
-  double near_share = 0;  // about what the near part is of the stream that was cut, 0..1
+  double near_share = 0;     // about what the near part is of the stream that was cut, 0..1
+  double near_fraction = 0;  // of the near part, where the next row lies
 };
 
 struct StreamDone {};
 
 class Receiver {
  public:
-  /// Reads `stream` from `start` on. `pool`, the context's objects and `options` outlive the receiver.
+  /// Reads `stream`, whose rows are handed out in `schema`, from `start` on. `pool`, the context's objects and `options` outlive the
+  /// receiver.
   Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& options, const JobContext& context, StreamState stream,
-           StreamPosition start, std::shared_ptr<SharedByReaders> shared);
+           std::shared_ptr<arrow::Schema> schema, StreamPosition start, std::shared_ptr<SharedByReaders> shared);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -99,6 +101,14 @@ class Receiver {
     bool is_open = false;  // it is being received, not waiting until it may be opened
   };
 
+  /// A cut whose primary was opened at row received_ and has answered: what the original goes on with decides about it.
+  struct PendingCut {
+    CutStreams streams{};
+    std::vector<ReadRowsMessage> messages{};  // of the primary; only the last has rows
+    MemoryReservation memory{};
+    OpenStreams::Permit permit;
+  };
+
   void Run();
   void ReceiveUntilDone();
   /// Reads one call to its end.
@@ -118,17 +128,25 @@ class Receiver {
   rpc::ByteStream* Open();
   std::unique_ptr<rpc::ByteStream> StartCall(const std::string& stream);
   void CloseStream();
-  /// Tries to go on from the primary of `streams`. Returns the call that is read from now on: the one before, or the primary's, whose first
-  /// messages are queued then. An error is final.
-  arrow::Result<rpc::ByteStream*> TryCut(const CutStreams& streams, rpc::ByteStream* call, MemoryReservation memory,
-                                         rpc::RetryState* retry);
-  /// The primary's messages up to the first that proves where it was opened; nothing when the cut is refused.
+  /// Opens the primary of `streams` beside the original, and waits for its first rows: pending_ then, unless the cut is refused.
+  void OpenPrimary(const CutStreams& streams, MemoryReservation memory);
+  /// The primary's messages up to the first with rows; nothing when the cut is refused.
   std::optional<std::vector<ReadRowsMessage>> Probe(rpc::ByteStream* primary, const CutStreams& streams);
   enum class Proof { kGood, kNone, kRefused };
   Proof CheckPrimary(const ReadRowsMessage& message, const CutStreams& streams);
   std::optional<std::vector<ReadRowsMessage>> RefuseCut(const CutStreams& streams, std::string_view why);
-  arrow::Result<rpc::ByteStream*> GoOnWith(const CutStreams& streams, std::vector<ReadRowsMessage> messages, MemoryReservation memory,
-                                           rpc::RetryState* retry);
+  /// Decides about pending_ by `next`, the original's next rows. Returns the call that is read from now on: the primary's, whose messages
+  /// are queued then in place of `next`; null when the cut was refused. An error is final.
+  arrow::Result<rpc::ByteStream*> DecideCut(const ReadRowsMessage& next, rpc::RetryState* retry);
+  /// What shows that `near`, the primary's first rows, are not those of `next`; nothing when they are.
+  std::optional<std::string> DifferenceOf(const ReadRowsMessage& near, const ReadRowsMessage& next);
+  arrow::Result<bool> BeginAlike(const ReadRowsMessage& near, const ReadRowsMessage& next);
+  arrow::Result<rpc::ByteStream*> GoOnWith(PendingCut cut, rpc::RetryState* retry);
+  void DropPrimary();
+  /// Refuses what is pending, if anything is.
+  void DropPendingCut(std::string_view why);
+  /// A restriction or a sample: responses need not begin where the ones before them ended (storage.proto, StreamStats.Progress).
+  bool is_filtered() const;
   arrow::Result<MemoryReservation> ReserveForNext();
   /// `limit`, or what is left of total_limit if that is less; zero = none.
   Duration Within(Duration limit) const;
@@ -140,6 +158,7 @@ class Receiver {
   const SourceOptions& options_;
   const JobContext context_;
   const std::string name_;  // of the stream at first, for Pop
+  const std::shared_ptr<arrow::Schema> schema_;
   const std::shared_ptr<SharedByReaders> shared_;
   std::stop_source stop_;
 
@@ -150,14 +169,18 @@ class Receiver {
   bool offset_unproven_ = false;  // reopened at an offset, and no row has come since
   bool fractions_rise_ = true;    // no message began far before the end of the one before it
   bool fractions_meet_ = true;    // each message begins where the one before it ended, but for faults on the way
-  bool seen_is_exact_;            // seen_fraction_ is where row received_ lies, not only somewhere before it
+  double latest_;                 // fraction at which row received_ lies at the latest; infinite = not known
+  bool inside_;                   // row received_ lies before latest_, not at it
   double call_end_ = 0;           // fraction at the end of the call's last message; 0 = none, or the server does not say
   Span last_;                     // of the call's last message
   double gap_start_ = -1;         // where the message behind a gap began, until the reopened call has answered; negative = no gap
   int gap_repeats_ = 0;           // reopened calls in a row that began with that same message
-  int64_t end_asked_at_ = -1;     // rows at which a call was opened only to see whether more come
+  int64_t end_asked_at_ = -1;     // rows at which calls were opened only to see whether more come
+  int end_asks_ = 0;              // so many of them
+  bool end_is_told_ = false;      // and the server told that there are none
   int64_t largest_recent_ = 0;    // bytes of a message
   MonotonicTime opened_at_{0};
+  std::optional<PendingCut> pending_;
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -1,12 +1,15 @@
 // The part of Receiver that goes on with the near half of a stream that the service has split.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include <arrow/compare.h>
 #include <fmt/format.h>
 
 #include "headrace/base/fail_point.h"
 #include "headrace/bigquery/read/internal/decoder.h"
 #include "headrace/bigquery/read/internal/receiver.h"
+#include "headrace/bigquery/read/internal/row_decoder.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -18,27 +21,41 @@ constexpr size_t kMostTellingNothing = 100;
 
 }  // namespace
 
-arrow::Result<rpc::ByteStream*> Receiver::TryCut(const CutStreams& streams, rpc::ByteStream* call, MemoryReservation memory,
-                                                 rpc::RetryState* retry) {
+void Receiver::OpenPrimary(const CutStreams& streams, MemoryReservation memory) {
   // For a moment both are open.
-  const auto permit = shared_->streams.TryAcquire(context_.memory);
+  auto permit = shared_->streams.TryAcquire(context_.memory);
   if (!permit.has_value()) {
     RefuseCut(streams, "the memory limit allows no further stream");
-    return call;
+    return;
   }
   auto primary = StartCall(streams.primary);
   rpc::ByteStream* const opened = primary.get();
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    if (stop_.stop_requested()) return call;
+    if (stop_.stop_requested()) return;
     primary_ = std::move(primary);
   }
   auto messages = Probe(opened, streams);
-  if (messages.has_value() && !stop_.stop_requested()) return GoOnWith(streams, *std::move(messages), std::move(memory), retry);
+  if (!messages.has_value()) return DropPrimary();
+  int64_t bytes = 0;
+  for (const auto& message : *messages) bytes += message.wire_bytes;
+  memory.Resize(bytes);
+  largest_recent_ = std::max(bytes, largest_recent_ - largest_recent_ / 8);
+  pending_.emplace(
+      PendingCut{.streams = streams, .messages = *std::move(messages), .memory = std::move(memory), .permit = *std::move(permit)});
+}
+
+void Receiver::DropPrimary() {
   std::unique_ptr<rpc::ByteStream> dropped;
   std::lock_guard<std::mutex> guard(mutex_);
   dropped = std::move(primary_);
-  return call;
+}
+
+void Receiver::DropPendingCut(std::string_view why) {
+  if (!pending_.has_value()) return;
+  RefuseCut(pending_->streams, why);
+  DropPrimary();
+  pending_.reset();
 }
 
 std::optional<std::vector<ReadRowsMessage>> Receiver::RefuseCut(const CutStreams& streams, std::string_view why) {
@@ -74,8 +91,7 @@ std::optional<std::vector<ReadRowsMessage>> Receiver::Probe(rpc::ByteStream* pri
 
 Receiver::Proof Receiver::CheckPrimary(const ReadRowsMessage& message, const CutStreams& streams) {
   if (message.row_count == 0) return Proof::kNone;
-  if (received_ == 0) return Proof::kGood;  // both streams begin with the same row
-  if (seen_fraction_ <= 0) {
+  if (received_ > 0 && seen_fraction_ <= 0) {
     RefuseCut(streams, "the original's progress is not known");
     return Proof::kRefused;
   }
@@ -97,42 +113,86 @@ Receiver::Proof Receiver::CheckPrimary(const ReadRowsMessage& message, const Cut
   return Proof::kGood;
 }
 
-arrow::Result<rpc::ByteStream*> Receiver::GoOnWith(const CutStreams& streams, std::vector<ReadRowsMessage> messages,
-                                                   MemoryReservation memory, rpc::RetryState* retry) {
+arrow::Result<rpc::ByteStream*> Receiver::DecideCut(const ReadRowsMessage& next, rpc::RetryState* retry) {
+  if (const auto difference = DifferenceOf(pending_->messages.back(), next)) {
+    DropPendingCut(*difference);
+    return nullptr;
+  }
+  PendingCut cut = *std::move(pending_);
+  pending_.reset();
+  return GoOnWith(std::move(cut), retry);
+}
+
+std::optional<std::string> Receiver::DifferenceOf(const ReadRowsMessage& near, const ReadRowsMessage& next) {
+  auto alike = BeginAlike(near, next);
+  if (!alike.ok()) return fmt::format("its first rows cannot be compared: {}", alike.status().message());
+  if (!*alike) return "its first rows are not those that the stream itself goes on with";
+  if (near.row_count != next.row_count || next.progress_end <= 0 || is_filtered()) return std::nullopt;
+  // Rows may be alike all over a table. But where the same response begins and ends in both streams is in one proportion; from one response
+  // to the next the products differ by as much as the product of their lengths.
+  const double off = std::abs(near.progress_start * next.progress_end - near.progress_end * next.progress_start);
+  const double next_response = (near.progress_end - near.progress_start) * (next.progress_end - next.progress_start);
+  constexpr double kRounding = 1e-15;
+  if (off <= next_response / 2 + kRounding) return std::nullopt;
+  return fmt::format("its first response, from {:.9g} to {:.9g} of it, is not the one from {:.9g} to {:.9g} of the stream itself",
+                     near.progress_start, near.progress_end, next.progress_start, next.progress_end);
+}
+
+arrow::Result<bool> Receiver::BeginAlike(const ReadRowsMessage& near, const ReadRowsMessage& next) {
+  const auto same_bytes = [&] {
+    if (near.rows == nullptr || next.rows == nullptr) return near.rows == next.rows;
+    return near.uncompressed_bytes == next.uncompressed_bytes && near.rows->Equals(*next.rows);
+  };
+  if (near.row_count == next.row_count && same_bytes()) return true;
+  // The server may divide the rows of a new call into other responses.
+  const auto decode = [&](const ReadRowsMessage& message) -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
+    ARROW_ASSIGN_OR_RAISE(const auto decoder, RowDecoder::Make(stream_, schema_));
+    if (!message.schema.empty()) ARROW_RETURN_NOT_OK(decoder->SetWireSchema(message.schema));
+    ARROW_ASSIGN_OR_RAISE(const auto bytes, RowBytes(message, stream_));
+    return decoder->DecodeRows(bytes, message.row_count);
+  };
+  ARROW_ASSIGN_OR_RAISE(const auto near_rows, decode(near));
+  ARROW_ASSIGN_OR_RAISE(const auto next_rows, decode(next));
+  const int64_t both = std::min(near_rows->num_rows(), next_rows->num_rows());
+  return near_rows->Slice(0, both)->Equals(*next_rows->Slice(0, both), /*check_metadata=*/false,
+                                           arrow::EqualOptions::Defaults().nans_equal(true).signed_zeros_equal(false));
+}
+
+arrow::Result<rpc::ByteStream*> Receiver::GoOnWith(PendingCut cut, rpc::RetryState* retry) {
   FailPoint("cut.proven");
+  const CutStreams& streams = cut.streams;
   std::unique_ptr<rpc::ByteStream> original;
   rpc::ByteStream* call = nullptr;
-  const double start = messages.back().progress_start;
+  const ReadRowsMessage& first = cut.messages.back();
+  const double start = first.progress_start;
   // Where the border really lies follows from one row's fraction of both; else it is about where it was asked for.
   const bool told = seen_fraction_ > 0 && start >= seen_fraction_;
   const double near_share = std::clamp(told ? seen_fraction_ / start : streams.fraction, 0.0, 1.0);
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    place_ = {.seen = start, .step = messages.back().progress_end - start, .is_open = true};
+    place_ = {.seen = start, .step = first.progress_end - start, .is_open = true};
   }
   cutter_.Accept(streams.primary);
   {
     std::lock_guard<std::mutex> guard(mutex_);
     original = std::exchange(call_, std::move(primary_));
     call = call_.get();
-    queue_.emplace_back(StreamCut{.near = streams.primary, .far = streams.remainder, .near_share = near_share});
+    queue_.emplace_back(StreamCut{.near = streams.primary, .far = streams.remainder, .near_share = near_share, .near_fraction = start});
     changed_.notify_all();
   }
   original.reset();
   stream_.stream = streams.primary;
   // From here on fractions are of the primary.
   seen_fraction_ = start;
-  seen_is_exact_ = received_ == 0;
+  latest_ = start;
+  inside_ = false;
   offset_unproven_ = false;
   call_end_ = 0;
   gap_start_ = -1;
   end_asked_at_ = -1;
-  int64_t bytes = 0;
-  for (const auto& message : messages) bytes += message.wire_bytes;
-  memory.Resize(bytes);
-  largest_recent_ = std::max(bytes, largest_recent_ - largest_recent_ / 8);
-  for (auto& message : messages) {
-    MemoryReservation part = memory.Split(message.wire_bytes);
+  end_is_told_ = false;
+  for (auto& message : cut.messages) {
+    MemoryReservation part = cut.memory.Split(message.wire_bytes);
     ARROW_RETURN_NOT_OK(Accept(std::move(message), std::move(part), retry));
   }
   return call;

@@ -15,6 +15,7 @@
 
 namespace headrace::bigquery {
 
+struct ReadRowsMessage;
 struct StreamState;
 
 class RowDecoder {
@@ -32,5 +33,8 @@ class RowDecoder {
   /// Whole Arrow IPC streams were seen instead of bare messages.
   virtual bool saw_full_stream() const { return false; }
 };
+
+/// The row bytes of a response of `stream`, decompressed; empty ones when it has none.
+arrow::Result<std::shared_ptr<arrow::Buffer>> RowBytes(const ReadRowsMessage& message, const StreamState& stream);
 
 }  // namespace headrace::bigquery

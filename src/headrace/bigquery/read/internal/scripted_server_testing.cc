@@ -213,7 +213,9 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
         return grpc::Status::OK;
       }
       // A message ends where the service's block ends, also when the read began inside it.
-      const int64_t end = std::min(rows->num_rows(), (row / table.rows_per_message + 1) * table.rows_per_message);
+      const int64_t block =
+          is_primary && table.rows_per_message_of_primaries > 0 ? table.rows_per_message_of_primaries : table.rows_per_message;
+      const int64_t end = std::min(rows->num_rows(), (row / block + 1) * block);
       api::ReadRowsResponse response = Message(rows->Slice(row, end - row), row, end, rows->num_rows(), sent == 0);
       if (struck && fault.kind == Fault::Kind::kSkip) {
         row = end;

@@ -33,6 +33,7 @@ struct ServedTable {
   SourceFormat format = SourceFormat::kArrow;  // of the rows, until a session asks for another
   bool schema_as_sent = false;                 // descriptors have no schema, as those of version 1
   int64_t rows_per_message = 100;
+  int64_t rows_per_message_of_primaries = 0;  // 0 = as all
   arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
   bool response_lz4 = false;  // whole responses, where that makes them smaller
   bool ignore_offsets = false;

@@ -58,6 +58,8 @@ std::string SerializeStreamState(const StreamState& state) {
   message.set_format(FormatNumber(state.format));
   message.set_response_compression(CompressionNumber(state.response_compression));
   message.set_wire_schema(state.wire_schema);
+  message.set_cut_rows(state.cut_rows);
+  message.set_cut_fraction(state.cut_fraction);
   return message.SerializeAsString();
 }
 
@@ -66,11 +68,15 @@ arrow::Result<StreamState> ParseStreamState(std::string_view bytes) {
   ARROW_ASSIGN_OR_RAISE(const auto message, Parse<StreamDescriptor>(kWhat, bytes));
   if (message.stream().empty()) return Corrupt(kWhat, "it names no stream");
   if (message.session_created_ms() < 0 || message.session_expires_ms() < 0) return Corrupt(kWhat, "a time is negative");
+  if (message.cut_rows() < 0 || !(message.cut_fraction() >= 0 && message.cut_fraction() <= 1))
+    return Corrupt(kWhat, "the place where it was cut is none");
   StreamState state{.stream = message.stream(),
                     .session_created_ms = message.session_created_ms(),
                     .session_expires_ms = message.session_expires_ms(),
                     .result_columns = {message.result_columns().begin(), message.result_columns().end()},
-                    .wire_schema = message.wire_schema()};
+                    .wire_schema = message.wire_schema(),
+                    .cut_rows = message.cut_rows(),
+                    .cut_fraction = message.cut_fraction()};
   ARROW_RETURN_NOT_OK(ReadForm(kWhat, message, &state.format, &state.response_compression));
   return state;
 }

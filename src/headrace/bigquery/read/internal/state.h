@@ -24,6 +24,8 @@ struct StreamState {
   SourceFormat format = SourceFormat::kArrow;
   ResponseCompression response_compression = ResponseCompression::kNone;
   std::string wire_schema{};  // of the session: Arrow IPC bytes or Avro JSON; empty = the result's schema in the order of the wire
+  int64_t cut_rows = 0;       // the near part of a stream that was cut at this row; 0 = not cut
+  double cut_fraction = 0;    // of this stream, where that row lies
 
   bool operator==(const StreamState&) const = default;
 };

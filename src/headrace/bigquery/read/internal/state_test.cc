@@ -59,6 +59,11 @@ const char kPlanVersion1[] =
 TEST(State, GoldenBytes) {
   EXPECT_EQ(Hex(SerializeStreamState(kStream)), "08021203732f31180120ac022a0201003001380142027b7d");
   EXPECT_EQ(*ParseStreamState(SerializeStreamState(kStream)), kStream);
+  StreamState near = kStream;
+  near.cut_rows = 7;
+  near.cut_fraction = 0.5;
+  EXPECT_EQ(Hex(SerializeStreamState(near)), "08021203732f31180120ac022a0201003001380142027b7d480751000000000000e03f");
+  EXPECT_EQ(*ParseStreamState(SerializeStreamState(near)), near);
   EXPECT_EQ(Hex(SerializePlanState(Plan())),
             "080210011a0173200128ac0232027879"
             "3a020100400748ffffffffffffffffff01521"
@@ -122,7 +127,11 @@ TEST(State, WhatDoesNotAddUpIsCorrupt) {
     EXPECT_EQ(CodeOf(ParsePlanState(SerializePlanState(plan)).status()), Code::kDataLoss);
   }
   EXPECT_EQ(CodeOf(ParseStreamState(SerializeStreamState({})).status()), Code::kDataLoss);
-  EXPECT_EQ(CodeOf(ParseStreamState(SerializeStreamState({.stream = "s", .session_expires_ms = -1})).status()), Code::kDataLoss);
+  for (const StreamState& wrong : {StreamState{.stream = "s", .session_expires_ms = -1}, StreamState{.stream = "s", .cut_rows = -1},
+                                   StreamState{.stream = "s", .cut_fraction = -0.5}, StreamState{.stream = "s", .cut_fraction = 1.5},
+                                   StreamState{.stream = "s", .cut_fraction = std::numeric_limits<double>::quiet_NaN()}}) {
+    EXPECT_EQ(CodeOf(ParseStreamState(SerializeStreamState(wrong)).status()), Code::kDataLoss);
+  }
 }
 
 // Cut or flipped anywhere: an error or some other state, never a crash.
