@@ -436,9 +436,11 @@ TEST_P(CutTest, AMessageThatIsLostBehindAResumeOfTheNearPartIsAskedForAgain) {
     auto resumed = bench.source->OpenReader(
         bench.context, MakeRows(0)->schema(),
         {.id = "s", .descriptor = near.cuts.front().near_descriptor, .position = near.positions[i], .end_position = {}});
+    const size_t before = server.reads().size();
     auto rest = Drain(resumed->get());
     ASSERT_TRUE(rest.status.ok()) << rest.status;
     EXPECT_EQ(rest.ids, Range(rows, 600)) << near.positions[i];
+    EXPECT_EQ(server.reads().size() - before, lose ? 2U : 1U) << near.positions[i];
   }
 }
 
