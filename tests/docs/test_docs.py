@@ -1,9 +1,12 @@
 """What the documentation shows is what the tree has: its C++ runs, its options exist, its links lead somewhere."""
 
+import contextlib
 import os
 import pathlib
 import re
 import shlex
+import signal
+import socket
 import subprocess
 
 import pyarrow as pa
@@ -66,6 +69,43 @@ def test_the_examples_of_rows_run_also_when_streams_break(build_dir, headrace, t
 
     assert lines[1:451] + lines[452:] == [text(i) for i in range(rows)]
     assert counters["sessions_created"] == 2, "what goes on from a state plans nothing"
+
+
+def run_page(page, headrace, directory):
+    """Runs the page's shell blocks one after the other in one bash, and answers what each printed on standard output."""
+    mark = "-- a block ends --"
+    script = "set -euo pipefail\n" + "".join(f"{block}\nprintf '%s\\n' '{mark}'\n" for block in blocks(page, "sh"))
+    environment = {**os.environ, "PATH": f"{headrace.parent}:{os.environ['PATH']}"}
+    process = subprocess.Popen(["bash", "-c", script], cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        printed, told = process.communicate(timeout=100)
+    finally:
+        # A page that fails half way leaves its server.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, printed + told
+    return printed.split(mark + "\n")[:-1]
+
+
+def test_the_first_steps_are_what_they_say(headrace, tmp_path):
+    page = ROOT / "docs" / "first-steps.md"
+    # The port is the reader's; here it is whichever is free.
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    copy = tmp_path / "first-steps.md"
+    assert page.read_text().count("9060") == 2
+    copy.write_text(page.read_text().replace("9060", str(port)))
+    printed = iter(run_page(copy, pathlib.Path(headrace), tmp_path))
+    shown = 0
+    for language, block in re.findall(r"^```(sh|text)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        if language == "sh":
+            last = next(printed)
+        else:
+            assert last == block
+            shown += 1
+    assert shown == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first-steps.md", "orders.csv", "orders.json", "ready", "serve.log"]
 
 
 def documented_commands():

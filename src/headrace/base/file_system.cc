@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <arrow/buffer.h>
@@ -200,6 +201,20 @@ class PosixFileSystem final : public FileSystem {
   }
 };
 
+/// Of an absolute path: see AbsolutePath.
+std::string WithoutDots(std::string_view path) {
+  std::string text;
+  bool ends_open = false;  // in a slash, or in "." as its last part
+  while (!path.empty()) {
+    path.remove_prefix(path.front() == '/' ? 1 : 0);
+    std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(part.size());
+    ends_open = part.empty() || part == ".";
+    if (!ends_open) text += fmt::format("/{}", part);
+  }
+  return ends_open || text.empty() ? text + "/" : text;
+}
+
 }  // namespace
 
 FileSystem* LocalFileSystem() {
@@ -221,6 +236,12 @@ std::string BaseNameOf(std::string_view path) {
 std::string JoinPath(std::string_view directory, std::string_view name) {
   if (directory.empty()) return std::string(name);
   return fmt::format("{}{}{}", directory, directory.back() == '/' ? "" : "/", name);
+}
+
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : WithoutDots(absolute.string());
 }
 
 arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace,

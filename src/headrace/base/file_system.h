@@ -69,6 +69,9 @@ FileSystem* LocalFileSystem();
 std::string DirectoryOf(std::string_view path);
 std::string BaseNameOf(std::string_view path);
 std::string JoinPath(std::string_view directory, std::string_view name);
+/// The path from the working directory on, without "." and empty parts; a slash at its end stays. ".." stays too: behind a symbolic link it
+/// is not the part before it that it leads back to. No file is looked at. As it is when there is no working directory.
+std::string AbsolutePath(const std::string& path);
 
 /// Writes `content` to `path` so that a reader sees all of it or the old state: temporary name in the same directory, fsync, rename, fsync
 /// of the directory. `after_temp`, when given, is called between the write and the rename (a fail point).

@@ -38,6 +38,10 @@ TEST(PathTest, PartsOfPaths) {
   EXPECT_EQ(BaseNameOf("b"), "b");
   EXPECT_EQ(JoinPath("a/", "b"), "a/b");
   EXPECT_EQ(JoinPath("", "b"), "b");
+  EXPECT_EQ(AbsolutePath("/a/./b//c/.."), "/a/b/c/..");
+  EXPECT_EQ(AbsolutePath("/a/b/."), "/a/b/");
+  EXPECT_EQ(AbsolutePath("/"), "/");
+  EXPECT_EQ(AbsolutePath("./x/"), JoinPath(std::filesystem::current_path().string(), "x/"));
 }
 
 TEST_F(FileSystemTest, AFileIsMadeOnceReadWithinALimitAndRemoved) {

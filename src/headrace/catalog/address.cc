@@ -1,12 +1,11 @@
 #include "headrace/catalog/address.h"
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "headrace/base/file_system.h"
 #include "headrace/files/file_format.h"
 
 namespace headrace::catalog {
@@ -54,26 +53,6 @@ bool LooksLikeTable(std::string_view text) {
     dots += c == '.';
   }
   return dots == 2 && text.front() != '.';
-}
-
-/// An absolute path without "." and empty parts. ".." stays: behind a symbolic link it is not the part before it that it leads back to.
-std::string WithoutDots(std::string_view path) {
-  std::string text;
-  bool ends_open = false;  // in a slash, or in "." as its last part
-  while (!path.empty()) {
-    path.remove_prefix(path.front() == '/' ? 1 : 0);
-    std::string_view part = path.substr(0, path.find('/'));
-    path.remove_prefix(part.size());
-    ends_open = part.empty() || part == ".";
-    if (!ends_open) text += fmt::format("/{}", part);
-  }
-  return ends_open || text.empty() ? text + "/" : text;
-}
-
-std::string AbsolutePath(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : WithoutDots(absolute.string());
 }
 
 /// The directory that the path starts in is no part of the pattern: its name may hold a pattern's signs by accident.

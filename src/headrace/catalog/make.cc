@@ -224,10 +224,6 @@ bool IsPath(std::string_view name, const std::string& text) {
   return name == "credentials" && text != "adc" && text != "none" && text.find(':') == std::string::npos;
 }
 
-std::string AbsolutePath(const std::string& path) {
-  return Absolute({AddressKind::kLocalPath, path, path}, AddressRole::kDestination).target;
-}
-
 bool IsFiles(const Address& address) { return address.kind != AddressKind::kBigQuery; }
 
 /// The key of the n-th file of a list in a configuration; no option's name has a space.

@@ -144,9 +144,7 @@ arrow::Status FileSink::SupportsCheckpoints() const {
 std::map<std::string, std::string> FileSink::facts(std::string_view /*job_state*/) const {
   if (standard_output()) return {{"output", "standard output"}};
   // A checkpoint and the manifest keep them, and are read where the working directory is another one.
-  std::error_code ignored;
-  auto path = std::filesystem::absolute(options_.path, ignored).string();
-  if (path.empty()) path = options_.path;
+  const std::string path = AbsolutePath(options_.path);
   if (single_file_) return {{"output", path}};
   return {{"output", JoinPath(path, "")}, {"manifest", JoinPath(path, kManifestName)}};
 }

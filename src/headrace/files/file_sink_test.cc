@@ -137,6 +137,7 @@ TEST(FileSinkOptionsTest, FactsSayWhereTheResultIsFromAnywhere) {
   auto facts = MakeSink({.path = "x/"})->facts("");
   EXPECT_EQ(facts["output"], (here / "x/").string());
   EXPECT_EQ(facts["manifest"], (here / "x/_headrace_manifest.json").string());
+  EXPECT_EQ(MakeSink({.path = "./x/./y/"})->facts("")["output"], (here / "x/y/").string());
   EXPECT_EQ(MakeSink({.path = "x.parquet"})->facts("")["output"], (here / "x.parquet").string());
   EXPECT_EQ(MakeSink({.path = "/a/b/../x.parquet"})->facts("")["output"], "/a/b/../x.parquet");
 }
