@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "headrace/base/file_system.h"
 #include "headrace/bigquery/read/source.h"
 #include "headrace/catalog/option_value.h"
 
