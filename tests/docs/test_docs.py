@@ -135,5 +135,22 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def test_every_reason_of_an_error_is_explained():
+    """Both ways. The local service's own errors are the service's words, and reach a client as such."""
+    used = set()
+    for path in (ROOT / "src" / "headrace").rglob("*.cc"):
+        if path.name.endswith(("_test.cc", "_testing.cc")) or "local" in path.parts:
+            continue
+        text = path.read_text()
+        for place in re.findall(r"\breason = (.*)", text):
+            used.update(re.findall(r'"([A-Z][A-Z_]+)"', place))
+        # The helpers that take one.
+        used.update(re.findall(r'(?:Code::k\w+|(?:Fail|WrongColumn)\(\s*\w+),\s*"([A-Z][A-Z_]+)"', text))
+    explained = re.findall(r"^\| (`[^|]*`) \|", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE)
+    words = [word for cell in explained for word in re.findall(r"`([A-Z_]+)`", cell)]
+    assert len(words) == len(set(words))
+    assert set(words) == used
+
+
 def test_the_readme_names_two_commands():
     assert [line.split()[0] for line in blocks(ROOT / "README.md", "sh")[0].splitlines()] == ["scripts/demo.sh", "scripts/test.sh"]
