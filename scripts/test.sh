@@ -39,7 +39,7 @@ must() { local before=${#failed[@]}; step "$@"; [ ${#failed[@]} = "$before" ] ||
 # Files of the tree and new ones, also before they are committed.
 tree_files() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ ! -e "$f" ] || echo "$f"; done; }
 
-check_format() { tree_files 'src/*.h' 'src/*.cc' 'tests/*.cc' 'fuzz/*.cc' 'fuzz/*.h' | xargs clang-format-19 --dry-run --Werror; }
+check_format() { tree_files 'src/*.h' 'src/*.cc' 'tests/*.cc' 'fuzz/*.cc' 'fuzz/*.h' 'bench/*.cc' 'bench/*.h' | xargs clang-format-19 --dry-run --Werror; }
 
 # Sources that changed since origin's main branch, or in the last commit when that is the same; a changed header stands for the source of its name.
 changed_sources() {
@@ -107,7 +107,7 @@ part_sanitize() {
 }
 part_tidy() {
   must "build release" scripts/build.sh release
-  step "clang-tidy on every file" check_tidy 1000000 < <(tree_files 'src/*.cc' 'tests/*.cc' 'fuzz/*.cc')
+  step "clang-tidy on every file" check_tidy 1000000 < <(tree_files 'src/*.cc' 'tests/*.cc' 'fuzz/*.cc' 'bench/*.cc')
 }
 part_long() {
   must "build release" scripts/build.sh release

@@ -111,6 +111,8 @@ constexpr Option kOptions[] = {
     {"throttle", kBytes, "0 (no limit)", "bytes a second of all read answers together", kServe, kServeVerb, "1MiB", "Serving", true},
     {"stream_throttle", kBytes, "0 (no limit)", "bytes a second of the read answers of each stream", kServe, kServeVerb, "20MiB", "Serving",
      true},
+    {"response_cache", kBytes, "0 (none)", "encoded answers kept in memory, to measure clients", kServe, kServeVerb, "2GiB", "Serving",
+     true},
     {"message_bytes", kBytes, "1MiB", "bytes after which one answer of a stream ends", kServe, kServeVerb, "64KiB", "Serving", true},
     {"message_rows", kInteger, "65536", "rows after which one answer of a stream ends", kServe, kServeVerb, "1024", "Serving", true},
     {"empty_table_streams", kInteger, "0", "streams of a session over a table without rows: 0 or 1", kServe, kServeVerb, "1", "Serving",

@@ -196,6 +196,7 @@ TEST(ServeOptions, EveryOptionArrives) {
       {"port", "2", [](auto& o) { return o.port == 2; }},
       {"throttle", "1K", [](auto& o) { return o.throttle_bytes_per_second == 1024; }},
       {"stream_throttle", "3K", [](auto& o) { return o.stream_throttle_bytes_per_second == 3072; }},
+      {"response_cache", "5M", [](auto& o) { return o.response_cache_bytes == 5 << 20; }},
       {"message_bytes", "2K", [](auto& o) { return o.message_bytes == 2048; }},
       {"message_rows", "3", [](auto& o) { return o.message_rows == 3; }},
       {"empty_table_streams", "1", [](auto& o) { return o.empty_table_streams == 1; }},

@@ -52,6 +52,8 @@ arrow::Status SetOne(const std::string& name, const std::string& text, local::Se
     return SetPort(name, text, &options->port);
   } else if (name == "throttle") {
     return catalog::ParseBytes(name, text).Value(&options->throttle_bytes_per_second);
+  } else if (name == "response_cache") {
+    return catalog::ParseBytes(name, text).Value(&options->response_cache_bytes);
   } else if (name == "stream_throttle") {
     return catalog::ParseBytes(name, text).Value(&options->stream_throttle_bytes_per_second);
   } else if (name == "message_bytes") {

@@ -91,6 +91,7 @@ std::string Counters::ToJson(const std::vector<FaultScript::Count>& faults) cons
   json["split_calls"] = split_calls_;
   json["splits_accepted"] = splits_accepted_;
   json["openings_forgotten"] = forgotten_;
+  json["messages_from_cache"] = kept_.load(std::memory_order_relaxed);
   json["streams"] = nlohmann::ordered_json::array();
   for (const auto& [name, stream] : streams_) {
     nlohmann::ordered_json item = {{"name", name},

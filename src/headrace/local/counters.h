@@ -1,6 +1,7 @@
 // What the service did, for tests: sessions, streams, each opening of a stream and how it ended. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -23,6 +24,9 @@ class Counters {
   int64_t SplitAsked(const std::string& stream, const StreamName& of, double fraction);
   /// `accepted`: the answer has two names.
   void SplitAnswered(const std::string& stream, int64_t split, bool accepted, Code code);
+
+  /// A message was sent as it had been encoded for an earlier call.
+  void MessageWasKept() { kept_.fetch_add(1, std::memory_order_relaxed); }
 
   std::string ToJson(const std::vector<FaultScript::Count>& faults) const;
 
@@ -60,6 +64,7 @@ class Counters {
   int64_t splits_accepted_ = 0;
   int64_t remembered_ = 0;  // openings and splits kept; the newest are left out beyond kMaxOpenings
   int64_t forgotten_ = 0;
+  std::atomic<int64_t> kept_{0};
   std::map<std::string, Stream> streams_;
 };
 

@@ -56,6 +56,22 @@ FaultCall FaultCallFor(std::string method, const std::string& stream_name, const
   return call;
 }
 
+ResponseKey KeyOf(const OpenedStream& stream, int64_t offset, const RowEncoding& encoding) {
+  return {.view = stream.view,
+          .range = stream.range,
+          .offset = offset,
+          .has_schema = offset == stream.offset,
+          .avro = encoding.avro != nullptr,
+          .precision = PrecisionOf(stream.name.session),
+          .buffer_compression = encoding.buffer_compression,
+          .lz4 = encoding.lz4};
+}
+
+// Nothing but the rows and their places is in the next response.
+bool IsPlain(const ServedCall& call, const MessageFaults& faults) {
+  return faults.damages.empty() && !faults.schema && call.throttle_percent() == 0;
+}
+
 }  // namespace
 
 ReadService::ReadService(ReadServiceParts parts) : parts_(std::move(parts)) {
@@ -170,14 +186,27 @@ grpc::Status ReadService::SendRows(ServedCall* call, const OpenedStream& stream,
   for (int64_t offset = stream.offset; offset < rows;) {
     grpc::Status status = call->MayGoOn();
     if (!status.ok()) return status;
-    auto batch = NextMessageRows(stream.view->rows(), stream.range.begin + offset, stream.range.end, parts_.limits);
-    if (!batch.ok()) return ToGrpc(batch.status());
-    int64_t end = offset + (*batch)->num_rows();
+    const std::optional<KeptResponse> kept = FindKept(stream, offset, *to);
+    std::shared_ptr<arrow::RecordBatch> batch;
+    const auto next_rows = [&] {
+      return NextMessageRows(stream.view->rows(), stream.range.begin + offset, stream.range.end, parts_.limits).Value(&batch);
+    };
+    if (!kept) {
+      const arrow::Status next = next_rows();
+      if (!next.ok()) return ToGrpc(next);
+    }
+    const int64_t end = offset + (kept ? kept->rows : batch->num_rows());
     MessageFaults faults;
     status = call->BeforeMessage(messages, {offset, end}, &faults);
     if (!status.ok()) return status;
-    if (!faults.skip) {
-      auto sent = SendMessage(call, stream, **batch, offset, faults, to);
+    if (!faults.skip && kept && IsPlain(*call, faults)) {
+      parts_.counters->MessageWasKept();
+      status = SendEncoded(call, *kept, faults, *to);
+      if (!status.ok()) return status;
+    } else if (!faults.skip) {
+      const arrow::Status next = batch == nullptr ? next_rows() : arrow::Status::OK();
+      if (!next.ok()) return ToGrpc(next);
+      auto sent = SendMessage(call, stream, *batch, offset, faults, to);
       if (!sent.ok()) return ToGrpc(sent.status());
       if (!sent->ok()) return *sent;
     }
@@ -200,14 +229,24 @@ arrow::Result<grpc::Status> ReadService::SendMessage(ServedCall* call, const Ope
     ARROW_ASSIGN_OR_RAISE(fields.schema, SchemaOf(stream, faults.schema));
   }
   ARROW_ASSIGN_OR_RAISE(Pieces pieces, EncodeResponse(rows, to->encoding, fields));
-  int64_t bytes = 0;
-  grpc::ByteBuffer message = ToByteBuffer(std::move(pieces), &bytes);
+  KeptResponse response{.rows = rows.num_rows()};
+  response.message = ToByteBuffer(std::move(pieces), &response.bytes);
+  if (parts_.kept != nullptr && IsPlain(*call, faults)) parts_.kept->Add(KeyOf(stream, offset, to->encoding), response);
+  return SendEncoded(call, response, faults, *to);
+}
+
+grpc::Status ReadService::SendEncoded(ServedCall* call, const KeptResponse& response, const MessageFaults& faults, const Sending& to) {
   for (int copies = faults.duplicate ? 2 : 1; copies > 0; --copies) {
-    grpc::Status written = call->Write(message, bytes, to->writer);
+    grpc::Status written = call->Write(response.message, response.bytes, to.writer);
     if (!written.ok()) return written;
-    parts_.counters->MessageSent(to->stream, to->opening, rows.num_rows(), bytes);
+    parts_.counters->MessageSent(to.stream, to.opening, response.rows, response.bytes);
   }
   return grpc::Status::OK;
+}
+
+std::optional<KeptResponse> ReadService::FindKept(const OpenedStream& stream, int64_t offset, const Sending& to) const {
+  if (parts_.kept == nullptr) return std::nullopt;
+  return parts_.kept->Find(KeyOf(stream, offset, to.encoding));
 }
 
 }  // namespace headrace::local

@@ -18,6 +18,7 @@
 #include "headrace/local/faults.h"
 #include "headrace/local/listener.h"
 #include "headrace/local/read_api.h"
+#include "headrace/local/response_cache.h"
 #include "headrace/local/row_message.h"
 #include "headrace/local/served_call.h"
 #include "headrace/local/throttle.h"
@@ -33,6 +34,7 @@ struct ReadServiceParts {
   int64_t stream_bytes_per_second = 0;  // of each ReadRows call; 0 = no limit
   Clock* clock = nullptr;
   MessageLimits limits{};
+  ResponseCache* kept = nullptr;  // null = none are kept
   std::stop_token stop{};
 };
 
@@ -61,8 +63,11 @@ class ReadService final : public grpc::Service {
   grpc::Status Split(ServedCall* call, const arrow::Result<StreamName>& name, double fraction,
                      google::cloud::bigquery::storage::v1::SplitReadStreamResponse* response, bool* accepted);
   grpc::Status SendRows(ServedCall* call, const OpenedStream& stream, Sending* to);
+  /// A response that was sent before, if it is kept.
+  std::optional<KeptResponse> FindKept(const OpenedStream& stream, int64_t offset, const Sending& to) const;
   arrow::Result<grpc::Status> SendMessage(ServedCall* call, const OpenedStream& stream, const arrow::RecordBatch& rows, int64_t offset,
                                           const MessageFaults& faults, Sending* to);
+  grpc::Status SendEncoded(ServedCall* call, const KeptResponse& response, const MessageFaults& faults, const Sending& to);
 
   const ReadServiceParts parts_;
   ExpiredSessions expired_;

@@ -46,6 +46,7 @@ arrow::Status CheckOptions(const ServiceOptions& options) {
   ARROW_RETURN_NOT_OK(CheckRange("message_rows", options.message_rows, 1, kAny));
   ARROW_RETURN_NOT_OK(CheckRange("throttle_bytes_per_second", options.throttle_bytes_per_second, 0, kAny));
   ARROW_RETURN_NOT_OK(CheckRange("stream_throttle_bytes_per_second", options.stream_throttle_bytes_per_second, 0, kAny));
+  ARROW_RETURN_NOT_OK(CheckRange("response_cache_bytes", options.response_cache_bytes, 0, kAny));
   ARROW_RETURN_NOT_OK(CheckRange("empty_table_streams", options.empty_table_streams, 0, 1));
   ARROW_RETURN_NOT_OK(CheckRange("cache_bytes", options.cache_bytes, 0, kAny));
   return CheckRange("max_threads", options.max_threads, kFewestThreads, 100'000);
@@ -65,6 +66,7 @@ struct Service::Impl {
   std::stop_source stop;
   std::unique_ptr<ReadApi> api;
   std::unique_ptr<Throttle> throttle;
+  std::unique_ptr<ResponseCache> kept;
   Listener listener;
   std::unique_ptr<ReadService> read_service;
   std::unique_ptr<grpc::Server> server;
@@ -115,6 +117,7 @@ arrow::Status Service::Impl::StartServer() {
                                                           .cache_bytes = options.cache_bytes,
                                                           .clock = options.clock});
   if (options.throttle_bytes_per_second > 0) throttle = std::make_unique<Throttle>(options.clock, options.throttle_bytes_per_second);
+  if (options.response_cache_bytes > 0) kept = std::make_unique<ResponseCache>(options.response_cache_bytes);
   read_service = std::make_unique<ReadService>(ReadServiceParts{.api = api.get(),
                                                                 .faults = &faults,
                                                                 .counters = &counters,
@@ -123,6 +126,7 @@ arrow::Status Service::Impl::StartServer() {
                                                                 .stream_bytes_per_second = options.stream_throttle_bytes_per_second,
                                                                 .clock = options.clock,
                                                                 .limits = {.bytes = options.message_bytes, .rows = options.message_rows},
+                                                                .kept = kept.get(),
                                                                 .stop = stop.get_token()});
   KeepGrpc();
   grpc::ServerBuilder builder;

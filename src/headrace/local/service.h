@@ -67,6 +67,8 @@ struct ServiceOptions {
   std::string fault_script{};
   /// Filtered tables kept for sessions with a row restriction or a sample.
   int64_t cache_bytes = int64_t{512} << 20;
+  /// Encoded responses kept in memory, the first ones up to this size: what is read again in the same form is not encoded again. 0 = none.
+  int64_t response_cache_bytes = 0;
   /// Calls served at once; further calls are answered RESOURCE_EXHAUSTED.
   int max_threads = 256;
   Clock* clock = nullptr;       // null = RealClock()

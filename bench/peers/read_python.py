@@ -1,0 +1,51 @@
+"""read_python.py ENDPOINT TABLE FORMAT COMPRESSION STREAMS: reads a table once with the official Python client, as its documentation shows it, and
+prints what it cost, as JSON. Arrow messages become record batches, Avro messages dicts."""
+
+import json
+import resource
+import sys
+import threading
+import time
+
+import grpc
+from google.cloud.bigquery_storage_v1 import BigQueryReadClient, types
+from google.cloud.bigquery_storage_v1.services.big_query_read.transports import BigQueryReadGrpcTransport
+
+
+def main(endpoint, table, form, compression, streams):
+    channel = grpc.insecure_channel(endpoint, options=[("grpc.max_receive_message_length", -1)])
+    client = BigQueryReadClient(transport=BigQueryReadGrpcTransport(channel=channel))
+    before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+    wanted = types.ReadSession(table=table, data_format=types.DataFormat[form.upper()])
+    if compression != "none":
+        codec = {"lz4": "LZ4_FRAME", "zstd": "ZSTD"}[compression]
+        wanted.read_options.arrow_serialization_options.buffer_compression = types.ArrowSerializationOptions.CompressionCodec[codec]
+    session = client.create_read_session(parent="projects/bench", read_session=wanted, max_stream_count=streams)
+    total = {"rows": 0, "bytes": 0}
+    lock = threading.Lock()
+
+    def read(name):
+        rows = size = 0
+        for page in client.read_rows(name).rows(session).pages:
+            if form == "arrow":
+                batch = page.to_arrow()
+                rows += batch.num_rows
+                size += batch.nbytes
+            else:
+                rows += sum(1 for _ in page)
+        with lock:
+            total["rows"] += rows
+            total["bytes"] += size
+
+    threads = [threading.Thread(target=read, args=(stream.name,)) for stream in session.streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wall, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({**total, "wall": wall, "user": after.ru_utime - before.ru_utime, "system": after.ru_stime - before.ru_stime,
+                      "minor_faults": after.ru_minflt - before.ru_minflt, "peak_kib": after.ru_maxrss}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:5], int(sys.argv[5]))

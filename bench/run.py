@@ -1,0 +1,181 @@
+"""The benchmarks: Headrace beside other clients, over one prepared set of responses of the local service on this machine. bench/run starts it.
+
+Each case is read once by every client before anything counts: then the service has its answers encoded (--response-cache). The clients take turns, round
+after round, so that whatever else the machine does meets all of them. What counts is the CPU time per row, of the client's process; medians, and from the
+least to the most. A goal is a ratio to another client of the same run. Exit code: 0 every goal met, 1 one missed, 3 the machine was not idle."""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BIN = ROOT / os.environ.get("HEADRACE_BUILD_DIR", "build/release") / "bin"
+PYTHON = ROOT / "build" / "venv" / "bin" / "python"
+
+ROWS = {"usa_names": 6_000_000, "narrow8": 4_000_000, "wide": 400_000}
+SMOKE_ROWS = {"usa_names": 60_000, "narrow8": 40_000, "wide": 4_000}
+SMALL = 1_024  # rows of a small response; the service has been seen to send both
+CLIENTS = ["bytes", "stub", "stub-defaults", "headrace", "python"]
+
+# (name, table, rows of a message, format, compression, streams, clients)
+CASES = [
+    *((f"{table}, 1 MiB responses", table, None, "arrow", "none", 1, CLIENTS) for table in ROWS),
+    ("narrow8, 1,024-row responses", "narrow8", SMALL, "arrow", "none", 1, CLIENTS),
+    ("narrow8, LZ4", "narrow8", None, "arrow", "lz4", 1, ["bytes", "stub", "headrace", "python"]),
+    ("narrow8, ZSTD", "narrow8", None, "arrow", "zstd", 1, ["bytes", "stub", "headrace", "python"]),
+    ("narrow8, 2 streams", "narrow8", None, "arrow", "none", 2, ["bytes", "stub", "headrace", "python"]),
+    ("narrow8, 4 streams", "narrow8", None, "arrow", "none", 4, ["bytes", "stub", "headrace", "python"]),
+    ("narrow8, Avro", "narrow8", None, "avro", "none", 1, ["bytes", "headrace"]),
+    ("usa_names, Avro", "usa_names", None, "avro", "none", 1, ["bytes", "headrace"]),
+]
+
+# (case, client, other client, measure, at most): the measure of the client, divided by the other's.
+GOALS = [
+    *((f"{table}, 1 MiB responses", "headrace", "stub", "cpu_ns_per_row", 1.05) for table in ROWS),
+    *((f"{table}, 1 MiB responses", "headrace", "python", "cpu_ns_per_row", 1 / 5) for table in ROWS),
+    ("narrow8, LZ4", "headrace", "python", "wall_ns_per_row", 1 / 2.5),
+    ("narrow8, ZSTD", "headrace", "python", "wall_ns_per_row", 1 / 1.9),
+]
+
+
+def table_file(work, table, rows):
+    path = work / f"{table}-{rows}.arrow"
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        subprocess.run([BIN / "headrace_bench_table", table, str(rows), partial], check=True)
+        partial.rename(path)
+    return path
+
+
+@contextlib.contextmanager
+def service(work, tables, rows, message_rows):
+    ready = work / f"ready-{os.getpid()}.json"
+    ready.unlink(missing_ok=True)
+    options = ["--message-rows", str(message_rows)] if message_rows else []
+    command = [BIN / "headrace", "serve", "--streams-as-asked", "--response-cache", "4GiB", "--ready-file", ready, *options]
+    for table in tables:
+        command += ["--load", f"bench.data.{table}={table_file(work, table, rows[table])}"]
+    with open(work / "serve.log", "a") as log:
+        process = subprocess.Popen(["timeout", "3600", *command], stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 120
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the local service did not start: see {work / 'serve.log'}")
+            time.sleep(0.02)
+        yield json.loads(ready.read_text())["grpc"]
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def measure(client, endpoint, case, rows):
+    _, table, _, form, compression, streams, _ = case
+    program = [PYTHON, ROOT / "bench" / "peers" / "read_python.py"] if client == "python" else [BIN / "headrace_bench_read", client]
+    words = [endpoint, f"projects/bench/datasets/data/tables/{table}", form, compression, str(streams)]
+    done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise RuntimeError(f"{client} failed at {case[0]}: {done.stderr.strip()}")
+    cost = json.loads(done.stdout)
+    if cost["rows"] != rows[table]:
+        raise RuntimeError(f"{client} read {cost['rows']} rows of {rows[table]} at {case[0]}")
+    return {"cpu_ns_per_row": (cost["user"] + cost["system"]) / cost["rows"] * 1e9, "wall_ns_per_row": cost["wall"] / cost["rows"] * 1e9,
+            "rows_per_second": cost["rows"] / cost["wall"], "mb_per_second": cost["bytes"] / 1e6 / cost["wall"],
+            "faults_per_gb": cost["minor_faults"] / max(cost["bytes"], 1) * 1e9, "peak_mib": cost["peak_kib"] / 1024}
+
+
+def run_case(case, endpoint, rows, rounds):
+    clients = case[-1]
+    for client in clients:
+        measure(client, endpoint, case, rows)  # the first read has the answers encoded
+    taken = {client: [] for client in clients}
+    for number in range(rounds):
+        # Each round begins with another client, so that none is always behind the same one.
+        for client in clients[number % len(clients):] + clients[:number % len(clients)]:
+            taken[client].append(measure(client, endpoint, case, rows))
+    return taken
+
+
+def summary(runs, name):
+    values = sorted(run[name] for run in runs)
+    return statistics.median(values), values[0], values[-1]
+
+
+def markdown(results):
+    lines = []
+    for name, taken in results.items():
+        lines += ["", f"### {name}", "", "| client | CPU ns/row | (least to most) | M rows/s | MB/s | page faults per GB | peak MiB |", "|---|---|---|---|---|---|---|"]
+        for client, runs in taken.items():
+            cpu, least, most = summary(runs, "cpu_ns_per_row")
+            rate = summary(runs, "rows_per_second")[0]
+            megabytes = summary(runs, "mb_per_second")[0]
+            lines.append(f"| {client} | {cpu:.1f} | {least:.1f} to {most:.1f} | {rate / 1e6:.2f} | {megabytes:.0f} | {summary(runs, 'faults_per_gb')[0]:.0f} "
+                         f"| {summary(runs, 'peak_mib')[0]:.0f} |")
+    return "\n".join(lines)
+
+
+def check_goals(results):
+    lines, missed = ["", "| goal | at most | seen (least to most, round by round) | |", "|---|---|---|---|"], 0
+    for case, client, other, name, most in GOALS:
+        if case not in results:
+            continue
+        # Round by round: both met the same machine.
+        ratios = [one[name] / two[name] for one, two in zip(results[case][client], results[case][other])]
+        seen = statistics.median(ratios)
+        missed += seen > most
+        lines.append(f"| {case}: {client} / {other}, {name} | {most:.2f} | {seen:.3f} ({min(ratios):.3f} to {max(ratios):.3f}) | {'met' if seen <= most else 'MISSED'} |")
+    return "\n".join(lines), missed
+
+
+def idle_share(seconds=2.0):
+    """What of the machine's CPU time nobody took, over a while."""
+    def times():
+        numbers = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+        return numbers[3] + numbers[4], sum(numbers[:8])
+
+    idle, everything = times()
+    time.sleep(seconds)
+    later_idle, later = times()
+    return (later_idle - idle) / max(later - everything, 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--case", action="append", help="only cases whose name has this in it; may be given again")
+    parser.add_argument("--smoke", action="store_true", help="small tables, one round, no goals: that everything works")
+    parser.add_argument("--anyway", action="store_true", help="also when the machine is not idle")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench", help="where tables, logs and results.json go")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    if not options.smoke and not options.anyway and (idle := idle_share()) < 0.9:
+        print(f"skipped: the machine is not idle ({idle:.0%} of its CPU time is free), so nothing would be proven; --anyway measures all the same")
+        return 3
+    rows = SMOKE_ROWS if options.smoke else ROWS
+    wanted = [case for case in CASES if not options.case or any(part in case[0] for part in options.case)]
+    if not wanted:
+        parser.error(f"no case matches; there are: {'; '.join(case[0] for case in CASES)}")
+    results = {}
+    for message_rows in dict.fromkeys(case[2] for case in wanted):
+        cases = [case for case in wanted if case[2] == message_rows]
+        with service(options.work, sorted({case[1] for case in cases}), rows, message_rows) as endpoint:
+            for case in cases:
+                print(f"-- {case[0]}", file=sys.stderr, flush=True)
+                results[case[0]] = run_case(case, endpoint, rows, 1 if options.smoke else options.rounds)
+    (options.work / "results.json").write_text(json.dumps({"rows": rows, "results": results}, indent=1) + "\n")
+    print(markdown(results))
+    if options.smoke:
+        return 0
+    text, missed = check_goals(results)
+    print(text)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
