@@ -433,10 +433,10 @@ TEST_P(CutTest, AMessageThatIsLostBehindAResumeOfTheNearPartIsAskedForAgain) {
     // Of a position before the cut only the lower bound counts: a loss there is not noticed, but a checkpoint never says it.
     const bool lose = rows >= 300 && rows < 600;
     if (lose) server.ScriptReads(std::vector<Fault>(server.reads().size() + 1, Fault{.kind = Fault::Kind::kSkip}));
+    const size_t before = server.reads().size();  // opened, a reader asks at once
     auto resumed = bench.source->OpenReader(
         bench.context, MakeRows(0)->schema(),
         {.id = "s", .descriptor = near.cuts.front().near_descriptor, .position = near.positions[i], .end_position = {}});
-    const size_t before = server.reads().size();
     auto rest = Drain(resumed->get());
     ASSERT_TRUE(rest.status.ok()) << rest.status;
     EXPECT_EQ(rest.ids, Range(rows, 600)) << near.positions[i];
