@@ -22,6 +22,8 @@ from harness import (FAIL_POINTS, TABLE, Server, assert_manifest_is_true, assert
 ROWS = 40_000
 STREAMS = 4
 SMALL_MESSAGES = ["--message-rows", "500"]
+# Rows a second that leave time for several checkpoints; a sanitized build takes longer for each.
+PACE = "40000" if "SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", "") else "120000"
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +98,7 @@ PASSES += [(step, time) for step in FAIL_POINTS if not step.startswith(("job.", 
 def test_killed_at_every_named_step(headrace, server, table, tmp_path, step, time_passed):
     target, job = tmp_path / "out", tmp_path / "job"
     # Slow enough for several checkpoints.
-    arguments = copy_arguments(server, target, job, "--checkpoint-interval", "50ms", "--max-rows-per-second", "120000", "--readers", 2, "--writers", 2)
+    arguments = copy_arguments(server, target, job, "--checkpoint-interval", "50ms", "--max-rows-per-second", PACE, "--readers", 2, "--writers", 2)
     process = start_headrace(headrace, *arguments, "--fail-point", f"{step}:{time_passed}")
     _, err = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, f"the step was not reached: {process.returncode}\n{err}"
@@ -117,7 +119,7 @@ def test_killed_at_every_named_step(headrace, server, table, tmp_path, step, tim
 @pytest.mark.parametrize("step", [step for step in FAIL_POINTS if not step.startswith("job.")])
 def test_resume_itself_is_killed_at_every_named_step(headrace, server, table, tmp_path, step):
     target, job = tmp_path / "out", tmp_path / "job"
-    slow = ("--checkpoint-interval", "50ms", "--max-rows-per-second", "120000")
+    slow = ("--checkpoint-interval", "50ms", "--max-rows-per-second", PACE)
     process = start_headrace(headrace, *copy_arguments(server, target, job, *slow, "--fail-point", "commit.item:2"))
     process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
@@ -177,7 +179,7 @@ def test_killed_at_many_random_moments(headrace, server, table, tmp_path, seed):
 
 def killed_job(headrace, server, tmp_path, step="checkpoint.renamed:2"):
     target, job = tmp_path / "out", tmp_path / "job"
-    process = start_headrace(headrace, *copy_arguments(server, target, job, "--checkpoint-interval", "50ms", "--max-rows-per-second", "120000",
+    process = start_headrace(headrace, *copy_arguments(server, target, job, "--checkpoint-interval", "50ms", "--max-rows-per-second", PACE,
                                                        "--fail-point", step))
     process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL

@@ -106,8 +106,12 @@ TEST_F(KeptResponsesTest, AreByteForByteWhatIsEncoded) {
     }
     int64_t messages = 0;
     for (const auto& one : expected) messages += static_cast<int64_t>(one.size());
-    EXPECT_GE(FromCache(), cached ? messages : 0);
-    if (!cached) EXPECT_EQ(FromCache(), 0);
+    // At least the second pass; forms that differ in nothing share theirs also in the first.
+    if (cached) {
+      EXPECT_GE(FromCache(), messages);
+    } else {
+      EXPECT_EQ(FromCache(), 0);
+    }
   }
 }
 
