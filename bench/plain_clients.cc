@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <arrow/buffer.h>
 #include <arrow/io/memory.h>
+#include <arrow/ipc/dictionary.h>
 #include <arrow/ipc/reader.h>
+#include <arrow/record_batch.h>
 #include <arrow/util/byte_size.h>
 #include <google/cloud/bigquery/storage/v1/storage.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
@@ -50,9 +53,11 @@ arrow::Result<storage::ReadSession> CreateSession(const ReadPlan& plan, const st
   request.set_parent("projects/bench");
   request.mutable_read_session()->set_table(plan.table);
   request.mutable_read_session()->set_data_format(plan.avro ? storage::AVRO : storage::ARROW);
-  auto* arrow = request.mutable_read_session()->mutable_read_options()->mutable_arrow_serialization_options();
-  if (plan.compression == "lz4") arrow->set_buffer_compression(storage::ArrowSerializationOptions::LZ4_FRAME);
-  if (plan.compression == "zstd") arrow->set_buffer_compression(storage::ArrowSerializationOptions::ZSTD);
+  if (plan.compression != "none") {
+    auto* arrow = request.mutable_read_session()->mutable_read_options()->mutable_arrow_serialization_options();
+    arrow->set_buffer_compression(plan.compression == "lz4" ? storage::ArrowSerializationOptions::LZ4_FRAME
+                                                            : storage::ArrowSerializationOptions::ZSTD);
+  }
   request.set_max_stream_count(plan.streams);
   grpc::ClientContext context;
   storage::ReadSession session;

@@ -151,8 +151,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> MakeRows(std::string_view tab
   if (table == "usa_names") {
     ARROW_ASSIGN_OR_RAISE(columns, Names(first, count));
   } else {
-    for (int column = 0; column < schema->num_fields(); ++column)
+    for (int column = 0; column < schema->num_fields(); ++column) {
       ARROW_ASSIGN_OR_RAISE(columns.emplace_back(), ColumnOf(KindOf(table, column), column, first, count));
+    }
   }
   return arrow::RecordBatch::Make(schema, count, std::move(columns));
 }

@@ -2,7 +2,7 @@
 # The tests.
 #   scripts/test.sh                    the short run, what CI runs: build, format, unit tests, tests across folders, 20 s of each fuzz target,
 #                                      clang-tidy on changed files
-#   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz, peers; without PART the short run and then all of them
+#   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz, peers, bench; without PART the short run and then all of them
 #   scripts/test.sh -- NAME...         only these: a folder of src/headrace (its unit tests), or a path under tests/ (pytest)
 # Exit code 0 only when everything that ran passed. What is skipped is printed with its reason. Logs: build/PRESET/*.log
 set -euo pipefail
@@ -145,7 +145,20 @@ part_peers() {
   done
 }
 
-all_parts=(sanitize tidy long fuzz peers)
+# The goals of bench/run; measured only on an idle machine, else they would prove nothing.
+part_bench() {
+  must "build release" scripts/build.sh release
+  local result=0
+  say "benchmarks"
+  build/venv/bin/python bench/run.py || result=$?
+  case $result in
+    0) echo "-- benchmarks: every goal is met" ;;
+    3) skip "benchmarks: the machine is not idle" ;;
+    *) failed+=("benchmarks") ;;
+  esac
+}
+
+all_parts=(sanitize tidy long fuzz peers bench)
 case ${1:-} in
   "") short_run ;;
   --all)
