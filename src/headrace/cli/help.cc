@@ -51,7 +51,7 @@ constexpr VerbText kTexts[] = {
 const VerbText& TextOf(Verb verb) { return *std::ranges::find(kTexts, verb, &VerbText::verb); }
 
 std::string Left(const catalog::Option& option) {
-  std::string_view value = catalog::ValueName(option.kind);
+  std::string_view value = catalog::ValueName(option);
   return fmt::format("{}{}{}", catalog::CommandLineName(option.name), value.empty() ? "" : " ", value);
 }
 
