@@ -11,7 +11,7 @@ packages=(g++ cmake ninja-build ccache mold pkg-config git python3 python3-venv 
 # ... the libraries that Headrace is made of (docs/architecture.md says what each is for) ...
 packages+=(libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev libre2-dev libcurl4-openssl-dev libssl-dev
            liblz4-dev libzstd-dev libsnappy-dev zlib1g-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev
-           libcpp-httplib-dev)
+           libcpp-httplib-dev libtomlplusplus-dev)
 # ... and those of the tests.
 packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
 # Checks of scripts/test.sh which are skipped, and say so, where these are not to be had.

@@ -32,7 +32,7 @@ def example_of(screen):
 def test_help_fits_a_screen_and_shows_one_example(run, verb):
     screen = run(verb, "--help")[0]
     assert screen.startswith(f"usage: headrace {verb}")
-    assert len(screen.splitlines()) <= 45 and max(map(len, screen.splitlines())) <= 100
+    assert len(screen.splitlines()) <= 40 and max(map(len, screen.splitlines())) <= 100
     assert screen.count("\n  headrace ") >= 1
 
 

@@ -351,10 +351,14 @@ TEST(Make, SourcesOfFilesSurvive) {
 
 TEST(Make, EverySetOptionOfAJobIsPersisted) {
   for (const Option& option : Options()) {
-    bool belongs_to_the_job = !option.hidden && (option.verbs & kCopy) != 0 && (option.places & ~unsigned{kOutput}) != 0;
+    bool belongs_to_the_job = !option.hidden && (option.verbs & kCopy) != 0 && (option.places & ~unsigned{kOutput | kCommandLine}) != 0;
     if (!belongs_to_the_job || option.name == "checkpoint") continue;
     auto map = ToMap({kTable, kDirectory, {{std::string(option.name), std::string(option.example)}}});
     EXPECT_EQ(map.count(std::string(option.name)), 1u) << option.name;
+  }
+  // How the program was called and what it prints are of one run.
+  for (const char* name : {"config", "print_config", "json", "checkpoint"}) {
+    EXPECT_EQ(ToMap({kTable, kDirectory, {{name, "true"}}}).count(name), 0u) << name;
   }
 }
 

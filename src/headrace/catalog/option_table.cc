@@ -18,6 +18,7 @@ constexpr unsigned kReads = kCopy | kPlan | kSchema;  // whoever opens a source
 constexpr unsigned kReadsAgain = kReads | kResume;
 constexpr unsigned kRuns = kCopy | kResume;
 constexpr unsigned kAll = kRuns | kPlan | kSchema;
+constexpr unsigned kEverywhere = kAll | kServeVerb;
 constexpr unsigned kAnySource = kBigQuerySource | kFileSource;
 
 constexpr Option OneOf(std::string_view words, Option option) {
@@ -48,8 +49,8 @@ constexpr Option kOptions[] = {
      "Reading", true},
     OneOf("arrow avro",
           {"source_format", kText, "arrow", "of the rows on the wire: arrow or avro", kBigQuerySource, kReads, "avro", "Reading"}),
-    OneOf("none lz4 zstd", {"compression", kText, "none", "of Arrow's buffers on the wire: none, lz4 or zstd", kBigQuerySource, kReads,
-                            "zstd", "Reading", true}),
+    OneOf("none lz4 zstd",
+          {"compression", kText, "none", "of Arrow's buffers on the wire: none, lz4 or zstd", kBigQuerySource, kReads, "zstd", "Reading"}),
     OneOf("none lz4", {"response_compression", kText, "none", "of whole answers, in either format: none or lz4", kBigQuerySource, kReads,
                        "lz4", "Reading"}),
     OneOf("micros nanos picos", {"timestamp_precision", kText, "picos", "of TIMESTAMP(12): micros, nanos or picos (text)", kBigQuerySource,
@@ -117,7 +118,7 @@ constexpr Option kOptions[] = {
     {"memory_limit", kBytes, "512MiB", "bytes held between source and destination", kJob, kRuns, "256MiB", "Running", true},
     Path(PathHint::kDirectory, {"checkpoint", kText, "none", "directory that makes the job resumable: headrace resume DIR", kJob, kCopy,
                                 "./names.job", "Running", true}),
-    {"checkpoint_interval", kDuration, "60s", "time between checkpoints", kJob, kRuns, "10s", "Running", true},
+    {"checkpoint_interval", kDuration, "60s", "time between checkpoints", kJob, kRuns, "10s", "Running"},
     {"restart_attempts", kInteger, "0", "failures after which it goes on from its last checkpoint", kJob, kRuns, "3", "Running"},
     {"restart_delay", kDuration, "1s", "wait before such a restart", kJob, kRuns, "5s", "Running"},
     {"max_rows_per_second", kNumber, "0 (no limit)", "slow the whole job to so many rows a second", kJob, kRuns, "50000", "Running"},
@@ -153,6 +154,11 @@ constexpr Option kOptions[] = {
     {"json", kFlag, "false", "one JSON document on stdout; progress as JSON lines on stderr", kOutput, kAll, "true", "Output", true},
     {"metrics_port", kInteger, "none", "Prometheus metrics on this loopback port; 0 is any free one", kOutput, kRuns, "9464", "Output"},
     {"quiet", kFlag, "false", "no progress and no report, only errors and warnings", kOutput, kRuns, "true", "Output", true},
+    // How the program is called.
+    File({"config", kText, "none", "TOML or JSON file with options; the command line wins over it", kCommandLine, kEverywhere,
+          "nightly.toml", "Configuration", true}),
+    {"print_config", kFlag, "false", "print the options in effect as such a file, and do nothing else", kCommandLine, kEverywhere, "true",
+     "Configuration", true},
     {"fail_point", kText, "none", "die at this step, for tests", kJob, kRuns, "checkpoint.renamed", "Running", false, true},
 };
 
@@ -160,9 +166,10 @@ struct Named {
   unsigned bit;
   std::string_view name;
 };
-constexpr Named kPlaces[] = {
-    {kBigQuerySource, "a BigQuery source"}, {kFileSource, "a file source"},      {kFileSink, "a file destination"}, {kJob, "a job"},
-    {kServe, "the local service"},          {kSchemaOutput, "a printed schema"}, {kOutput, "the program's output"}};
+constexpr Named kPlaces[] = {{kBigQuerySource, "a BigQuery source"}, {kFileSource, "a file source"},
+                             {kFileSink, "a file destination"},      {kJob, "a job"},
+                             {kServe, "the local service"},          {kSchemaOutput, "a printed schema"},
+                             {kOutput, "the program's output"},      {kCommandLine, "the command line"}};
 constexpr Named kVerbs[] = {{kCopy, "copy"}, {kResume, "resume"}, {kPlan, "plan"}, {kSchema, "schema"}, {kServeVerb, "serve"}};
 
 std::string Names(std::span<const Named> all, unsigned bits, std::string_view separator) {

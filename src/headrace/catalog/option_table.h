@@ -36,6 +36,7 @@ enum OptionPlace : unsigned {
   kSchemaOutput = 16,
   kOutput = 32,
   kFileSource = 64,
+  kCommandLine = 128,  // what is given to the program, before anything is made of it
 };
 
 enum OptionVerb : unsigned { kCopy = 1, kResume = 2, kPlan = 4, kSchema = 8, kServeVerb = 16 };
