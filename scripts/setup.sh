@@ -15,7 +15,7 @@ packages+=(libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grp
 # ... and those of the tests.
 packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
 # Checks of scripts/test.sh which are skipped, and say so, where these are not to be had.
-optional_packages=(clang-tidy-19 clang-format-19 clang-19 libclang-rt-19-dev)
+optional_packages=(clang-tidy-19 clang-format-19 clang-19 libclang-rt-19-dev zsh fish man-db)
 
 google_protos=google-proto-files-6.0.1
 google_protos_sha256=711763f77ea15bbc7436aac53db013b421d2c7b86ae27f4013723970ce54a96e

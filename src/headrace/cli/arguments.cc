@@ -82,6 +82,12 @@ arrow::Status CheckPositionals(const std::vector<std::string>& positionals, cons
     return Usage(fmt::format("'headrace {}' has no place for '{}' (a value with spaces and a pattern need quotes)", row.name,
                              positionals[row.positionals.size()]));
   }
+  for (size_t i = 0; i < std::min(positionals.size(), row.positionals.size()); ++i) {
+    const auto words = catalog::SplitWords(row.positionals[i].words);
+    if (words.empty() || std::ranges::find(words, positionals[i]) != words.end()) continue;
+    return Usage(fmt::format("'{}' is no {} of 'headrace {}': there are {}{}", positionals[i], row.positionals[i].name, row.name,
+                             fmt::join(words, ", "), catalog::DidYouMean(positionals[i], words)));
+  }
   return arrow::Status::OK();
 }
 

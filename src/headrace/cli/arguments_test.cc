@@ -84,10 +84,14 @@ TEST(Arguments, WhatIsRefused) {
   };
   for (const Case& one : std::vector<Case>{
            {{}, "a verb is missing"},
-           {{"move"}, "'move' is no verb of headrace: there are copy, resume, plan, schema, serve, version"},
+           {{"move"}, "'move' is no verb of headrace: there are copy, resume, plan, schema, serve, completion, man, version"},
            {{"cpoy", "a", "b"}, "did you mean copy?"},
            {{"shcema"}, "did you mean schema?"},
            {{"copy", "a", "b", "--format", "parqet"}, "did you mean parquet?"},
+           {{"completion"}, "'headrace completion' needs SHELL"},
+           {{"completion", "bsah"}, "'bsah' is no SHELL of 'headrace completion': there are bash, zsh, fish, did you mean bash?"},
+           {{"man", "copy"}, "has no place for 'copy'"},
+           {{"man", "--json"}, "takes no options"},
            {{"copy", "a", "b", "--quiet=no"}, "quiet is 'no': give true or false"},
            {{"copy", "a", "b", "--quiet", "--quiet=false"}, "--quiet is given as true and as false"},
            {{"copy", "a", "b", "--config", "a.toml", "--config", "b.toml"}, "--config is given 2 times"},

@@ -23,6 +23,10 @@ int Run(Session session) {
       return Schema(session);
     case Verb::kServe:
       return Serve(session);
+    case Verb::kCompletion:
+      return Completion(session);
+    case Verb::kMan:
+      return PrintManual(session);
     case Verb::kVersion:
       session.console.Result(VersionText());
       return kExitDone;

@@ -6,9 +6,12 @@
 namespace headrace::cli {
 namespace {
 
-constexpr Positional kSourceAndDestination[] = {{"SRC"}, {"DST"}};
-constexpr Positional kSource[] = {{"SRC"}};
-constexpr Positional kCheckpoint[] = {{"DIR"}};
+using enum catalog::PathHint;
+
+constexpr Positional kSourceAndDestination[] = {{"SRC", kFile}, {"DST", kFile}};
+constexpr Positional kSource[] = {{"SRC", kFile}};
+constexpr Positional kCheckpoint[] = {{"DIR", kDirectory}};
+constexpr Positional kShell[] = {{"SHELL", kNone, "bash zsh fish"}};
 
 constexpr VerbRow kVerbs[] = {
     {Verb::kCopy, "copy", catalog::kCopy, kSourceAndDestination, 2, true, "SRC DST [options]", "copy a BigQuery table or files into files",
@@ -46,6 +49,20 @@ constexpr VerbRow kVerbs[] = {
      "Prints each address it serves and runs until SIGINT or SIGTERM. Tables are held in memory.",
      "headrace serve --load demo.nyc.flights=flights.parquet --grpc-port 9060 &\n"
      "  headrace copy bq:demo.nyc.flights ./flights/ --bigquery-storage-endpoint http://localhost:9060"},
+    {Verb::kCompletion, "completion", 0, kShell, 1, false, "SHELL", "print what makes a shell complete headrace's command line",
+     "SHELL is bash, zsh or fish. An installed headrace is completed without this. In a shell's start-up\n"
+     "file: source <(headrace completion bash), the same with zsh, headrace completion fish | source.",
+     "headrace completion bash"},
+    {Verb::kMan,
+     "man",
+     0,
+     {},
+     0,
+     false,
+     "",
+     "print the manual page",
+     "The page is in the form that man reads. An installed headrace has it already: man headrace.",
+     "headrace man > headrace.1"},
     {Verb::kVersion, "version", 0, {}, 0, false, "", "print the versions of the program and its libraries", "", "headrace version"},
 };
 

@@ -1,4 +1,4 @@
-// The one table of verbs: the command line is parsed by it, and help is made from it.
+// The one table of verbs: the command line is parsed by it, and help, completion and the manual page are made from it.
 //
 // Plain constant data; any thread.
 #pragma once
@@ -11,11 +11,13 @@
 
 namespace headrace::cli {
 
-enum class Verb { kCopy, kResume, kPlan, kSchema, kServe, kVersion };
+enum class Verb { kCopy, kResume, kPlan, kSchema, kServe, kCompletion, kMan, kVersion };
 
 /// What stands behind the verb and is no option.
 struct Positional {
   std::string_view name;
+  catalog::PathHint path = catalog::PathHint::kNone;
+  std::string_view words{};  // the only ones, between spaces; empty: anything
 };
 
 struct VerbRow {

@@ -23,6 +23,8 @@ int Resume(Session session);
 int Plan(Session session);
 int Schema(Session session);
 int Serve(Session session);
+int Completion(Session session);
+int PrintManual(Session session);
 /// Instead of the verb, when --print-config is given.
 int PrintConfig(Session session);
 
