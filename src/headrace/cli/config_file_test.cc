@@ -77,6 +77,7 @@ TEST_F(ConfigFile, EachKindOfValueArrives) {
             "row-restriction = \"name = 'Ærø' AND\\n x > 1\"",
             R"({"row-restriction": "name = 'Ærø' AND\n x > 1"})",
             {{"row_restriction", "name = 'Ærø' AND\n x > 1"}}},
+           {kCopy, "job-name = \"\"\"a\\\n é\"\"\"", R"({"job-name": "aé"})", {{"job_name", "aé"}}},
            {{"resume", "dir"}, "readers = 8", R"({"readers": 8})", {{"readers", "8"}}},
        }) {
     for (const auto& [name, content] : {std::pair{"c.toml", one.toml}, {"c.json", one.json}}) {
@@ -176,6 +177,11 @@ TEST_F(ConfigFile, WhatIsRefusedInToml) {
            {"snapshot-time = 2024-05-01T10:00:00Z",
             {":1: key \"snapshot-time\": the value is a date or time without quotes: give a string"}},
            {"{\"readers\": 1}", {"line 1", "this is no TOML"}},
+           // What toml++ promises the compiler never to meet.
+           {"selected-fields = [}", {"line 1", "this is no TOML"}},
+           {"readers = é", {"line 1", "this is no TOML"}},
+           {"é = 1", {"line 1", "this is no TOML"}},
+           {"job-name = \"\"\"a\\é\"\"\"", {"line 1", "this is no TOML"}},
        }) {
     ExpectRefused(Effective(kCopy, "c.toml", one.content), one, "c.toml");
   }
