@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: the shared library libheadrace, the public headers, find_package(Headrace), pkg-config, the programs.
+# What `cmake --install` puts where: the shared library libheadrace, the public headers, find_package(Headrace), pkg-config, the program with its
+# manual page and shell completions.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -22,6 +23,17 @@ install(TARGETS headrace_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET headrace)
   set_target_properties(headrace PROPERTIES INSTALL_RPATH "${HEADRACE_ARROW_DIR}")
   install(TARGETS headrace RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The program makes its own manual page and completions from its tables, when it is installed: a build that nobody installs does without.
+  set(_made "${CMAKE_BINARY_DIR}/install")
+  foreach(_command_and_file "man:headrace.1" "completion bash:headrace.bash" "completion zsh:_headrace" "completion fish:headrace.fish")
+    string(REGEX MATCH "^(.*):(.*)$" _ "${_command_and_file}")
+    string(REPLACE " " ";" _command "${CMAKE_MATCH_1}")
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:headrace>\" ${_command} OUTPUT_FILE \"${_made}/${CMAKE_MATCH_2}\" COMMAND_ERROR_IS_FATAL ANY)")
+  endforeach()
+  install(FILES "${_made}/headrace.1" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES "${_made}/headrace.bash" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME headrace)
+  install(FILES "${_made}/_headrace" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES "${_made}/headrace.fish" DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
 set(HEADRACE_PUBLIC_FOLDERS base types runtime bigquery files catalog)

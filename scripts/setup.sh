@@ -11,11 +11,11 @@ packages=(g++ cmake ninja-build ccache mold pkg-config git python3 python3-venv 
 # ... the libraries that Headrace is made of (docs/architecture.md says what each is for) ...
 packages+=(libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev libre2-dev libcurl4-openssl-dev libssl-dev
            liblz4-dev libzstd-dev libsnappy-dev zlib1g-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev
-           libcpp-httplib-dev)
+           libcpp-httplib-dev libtomlplusplus-dev)
 # ... and those of the tests.
 packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
 # Checks of scripts/test.sh which are skipped, and say so, where these are not to be had.
-optional_packages=(clang-tidy-19 clang-format-19 clang-19 libclang-rt-19-dev)
+optional_packages=(clang-tidy-19 clang-format-19 clang-19 libclang-rt-19-dev zsh fish man-db)
 
 google_protos=google-proto-files-6.0.1
 google_protos_sha256=711763f77ea15bbc7436aac53db013b421d2c7b86ae27f4013723970ce54a96e

@@ -11,7 +11,7 @@ import pytest
 
 from harness import MANIFEST, write_parquet
 
-VERBS = ["copy", "resume", "plan", "schema", "serve", "version"]
+VERBS = ["copy", "resume", "plan", "schema", "serve", "completion", "man", "version"]
 NAMES = "bigquery-public-data.usa_names.usa_1910_current"
 
 
@@ -32,7 +32,7 @@ def example_of(screen):
 def test_help_fits_a_screen_and_shows_one_example(run, verb):
     screen = run(verb, "--help")[0]
     assert screen.startswith(f"usage: headrace {verb}")
-    assert len(screen.splitlines()) <= 45 and max(map(len, screen.splitlines())) <= 100
+    assert len(screen.splitlines()) <= 40 and max(map(len, screen.splitlines())) <= 100
     assert screen.count("\n  headrace ") >= 1
 
 
@@ -66,11 +66,17 @@ def test_the_example_of_resume(run, shell):
     assert (shell.here / "names" / MANIFEST).exists()
 
 
-@pytest.mark.parametrize("verb", ["plan", "schema", "version"])
+@pytest.mark.parametrize("verb", ["plan", "schema", "completion", "version"])
 def test_the_example_of(run, shell, verb):
     code, out, err = shell(example_of(run(verb, "--help")[0]))
     assert code == 0, err
-    assert {"plan": "estimated rows", "schema": '"state"', "version": "Arrow"}[verb] in out
+    assert {"plan": "estimated rows", "schema": '"state"', "completion": "complete -F", "version": "Arrow"}[verb] in out
+
+
+def test_the_example_of_man(run, shell):
+    code, _, err = shell(example_of(run("man", "--help")[0]))
+    assert code == 0, err
+    assert (shell.here / "headrace.1").read_text().startswith(".TH HEADRACE 1")
 
 
 def test_the_example_of_serve(run, shell, names):

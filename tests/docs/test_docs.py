@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import tomllib
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -125,6 +126,14 @@ def test_a_documented_command_exists(headrace, words):
             assert re.search(rf"(^|\s){re.escape(option)}(\s|$)", listed), f"headrace {words[1]} has no option {option}"
     elif words[0].startswith("scripts/"):
         assert os.access(ROOT / words[0], os.X_OK)
+
+
+def test_a_documented_config_file_is_taken(headrace, tmp_path):
+    (example,) = blocks(ROOT / "docs" / "command-line.md", "toml")
+    (tmp_path / "nightly.toml").write_text(example)
+    command = [headrace, "copy", "bq:my-project.sales.orders", "./orders/", "--config", "nightly.toml", "--print-config"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True).stdout
+    assert tomllib.loads(printed) == tomllib.loads(example)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -65,6 +65,14 @@ def test_what_is_installed(prefix):
     run(prefix / "bin" / "headrace", "version")
 
 
+def test_the_manual_page_and_completions_are_those_of_the_program(prefix):
+    program = prefix / "bin" / "headrace"
+    share = prefix / "share"
+    assert (share / "man" / "man1" / "headrace.1").read_text() == run(program, "man")
+    for shell, file in (("bash", "bash-completion/completions/headrace"), ("zsh", "zsh/site-functions/_headrace"), ("fish", "fish/vendor_completions.d/headrace.fish")):
+        assert (share / file).read_text() == run(program, "completion", shell)
+
+
 def test_the_library_exports_only_its_namespace(prefix):
     (library,) = [path for path in (prefix / "lib").rglob("libheadrace.so.*.*.*")]
     names = [line.split(maxsplit=2)[2] for line in run("nm", "-DC", "--defined-only", library).splitlines()]

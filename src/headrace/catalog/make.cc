@@ -203,20 +203,7 @@ arrow::Status Apply(const Setter<Options> (&setters)[kCount], const OptionValues
 
 /// Options of one run of the program: where checkpoints lie, what is printed. They are no part of what the job is.
 bool ConcernsOneRun(const Option& option) {
-  return option.hidden || option.name == "checkpoint" || (option.places & ~unsigned{kOutput | kServe | kSchemaOutput}) == 0;
-}
-
-/// `credentials` says where they are. A key or token itself would end up in checkpoints and process lists; the error does not repeat it.
-arrow::Status RefuseSecret(const OptionValues& values) {
-  auto given = values.find("credentials");
-  if (given == values.end()) return arrow::Status::OK();
-  const std::string& text = given->second;
-  bool looks_secret = text.find('{') != std::string::npos || text.find('\n') != std::string::npos || text.starts_with("ya29.") ||
-                      text.find("PRIVATE KEY") != std::string::npos;
-  if (!looks_secret) return arrow::Status::OK();
-  return InvalidOption("credentials",
-                       "credentials holds a key or token itself: put a key into a file and give its path, or a token into an "
-                       "environment variable and give token:ENV_NAME");
+  return option.hidden || option.name == "checkpoint" || (option.places & ~unsigned{kOutput | kCommandLine | kServe | kSchemaOutput}) == 0;
 }
 
 /// True for an option whose text is the path of a file that each process reads anew.
@@ -235,9 +222,21 @@ constexpr int64_t kMaxSchemaBytes = int64_t{16} << 20;
 
 }  // namespace
 
+arrow::Status RefuseSecrets(const OptionValues& values) {
+  auto given = values.find("credentials");
+  if (given == values.end()) return arrow::Status::OK();
+  const std::string& text = given->second;
+  bool looks_secret = text.find('{') != std::string::npos || text.find('\n') != std::string::npos || text.starts_with("ya29.") ||
+                      text.find("PRIVATE KEY") != std::string::npos;
+  if (!looks_secret) return arrow::Status::OK();
+  return InvalidOption("credentials",
+                       "credentials holds a key or token itself: put a key into a file and give its path, or a token into an "
+                       "environment variable and give token:ENV_NAME");
+}
+
 arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source, const std::optional<Address>& destination,
                            const OptionValues& values) {
-  unsigned places = kOutput;
+  unsigned places = kOutput | kCommandLine;
   if (source) places |= IsFiles(*source) ? kFileSource : kBigQuerySource;
   if (destination) places |= kFileSink;
   if (verb == kCopy || verb == kResume) places |= kJob;
@@ -252,11 +251,11 @@ arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source
                                              PlacesText(option->places)));
     }
   }
-  return RefuseSecret(values);
+  return RefuseSecrets(values);
 }
 
 arrow::Result<bigquery::SourceOptions> MakeSourceOptions(const Address& source, const OptionValues& values) {
-  ARROW_RETURN_NOT_OK(RefuseSecret(values));
+  ARROW_RETURN_NOT_OK(RefuseSecrets(values));
   bigquery::SourceOptions options{.table = source.target};
   ARROW_RETURN_NOT_OK(Apply(kSourceSetters, values, options));
   return options;

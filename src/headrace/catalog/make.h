@@ -21,7 +21,11 @@
 
 namespace headrace::catalog {
 
-/// Every option exists, is taken by the verb, has a value of its kind, and acts on something that is there.
+/// `credentials` says where they are. A key or token itself would end up in checkpoints, configurations and process lists; the error does
+/// not repeat it.
+arrow::Status RefuseSecrets(const OptionValues& values);
+
+/// Every option exists, is taken by the verb, has a value of its kind, acts on something that is there, and holds no secret.
 arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source, const std::optional<Address>& destination,
                            const OptionValues& values);
 

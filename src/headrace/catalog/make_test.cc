@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/catalog/nearest_word.h"
 #include "headrace/runtime/job.h"
 
 namespace headrace::catalog {
@@ -350,11 +351,42 @@ TEST(Make, SourcesOfFilesSurvive) {
 
 TEST(Make, EverySetOptionOfAJobIsPersisted) {
   for (const Option& option : Options()) {
-    bool belongs_to_the_job = !option.hidden && (option.verbs & kCopy) != 0 && (option.places & ~unsigned{kOutput}) != 0;
+    bool belongs_to_the_job = !option.hidden && (option.verbs & kCopy) != 0 && (option.places & ~unsigned{kOutput | kCommandLine}) != 0;
     if (!belongs_to_the_job || option.name == "checkpoint") continue;
     auto map = ToMap({kTable, kDirectory, {{std::string(option.name), std::string(option.example)}}});
     EXPECT_EQ(map.count(std::string(option.name)), 1u) << option.name;
   }
+  // How the program was called and what it prints are of one run.
+  for (const char* name : {"config", "print_config", "json", "checkpoint"}) {
+    EXPECT_EQ(ToMap({kTable, kDirectory, {{name, "true"}}}).count(name), 0u) << name;
+  }
+}
+
+/// What the option's own part of the library says to a value, without the table's check before it.
+arrow::Status TakenBy(const Option& option, const std::string& value) {
+  std::string name(option.name);
+  OptionValues values{{name, value}};
+  if ((option.places & kBigQuerySource) != 0) return MakeSourceOptions(kTable, values).status();
+  if ((option.places & kFileSource) != 0) {
+    if (name != "from_format") values["from_format"] = "csv";
+    return MakeSource(kFiles, values).status();
+  }
+  // parquet_compression acts on Parquet only, and so on.
+  if (name != "format") values["format"] = name.substr(0, name.find('_'));
+  return MakeSink(kDirectory, values).status();
+}
+
+TEST(Make, TheTablesWordsAreThoseOfTheLibrary) {
+  int checked = 0;
+  for (const Option& option : Options()) {
+    if (!option.takes_only_words() || option.places == kServe) continue;
+    ++checked;
+    for (std::string_view word : SplitWords(option.words)) {
+      EXPECT_EQ(TakenBy(option, std::string(word)), arrow::Status::OK()) << option.name << " " << word;
+    }
+    EXPECT_FALSE(TakenBy(option, "nonsense").ok()) << option.name;
+  }
+  EXPECT_EQ(checked, 14);
 }
 
 TEST(Make, DamagedConfigurationsAreRefused) {

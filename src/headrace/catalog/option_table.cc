@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "headrace/bigquery/read/options.h"
+#include "headrace/catalog/nearest_word.h"
 
 namespace headrace::catalog {
 namespace {
@@ -17,7 +18,20 @@ constexpr unsigned kReads = kCopy | kPlan | kSchema;  // whoever opens a source
 constexpr unsigned kReadsAgain = kReads | kResume;
 constexpr unsigned kRuns = kCopy | kResume;
 constexpr unsigned kAll = kRuns | kPlan | kSchema;
+constexpr unsigned kEverywhere = kAll | kServeVerb;
 constexpr unsigned kAnySource = kBigQuerySource | kFileSource;
+
+constexpr Option OneOf(std::string_view words, Option option) {
+  option.words = words;
+  return option;
+}
+constexpr Option Path(PathHint path, Option option) {
+  option.path = path;
+  return option;
+}
+constexpr Option File(Option option) { return Path(PathHint::kFile, option); }
+
+constexpr std::string_view kFormats = "parquet arrow arrows csv ndjson avro";
 
 constexpr Option kOptions[] = {
     // What is read.
@@ -33,35 +47,41 @@ constexpr Option kOptions[] = {
      "Reading"},
     {"ordered", kFlag, "false", "keep the storage order: one stream, one reader, one writer", kBigQuerySource | kJob, kReads, "true",
      "Reading", true},
-    {"source_format", kText, "arrow", "of the rows on the wire: arrow or avro", kBigQuerySource, kReads, "avro", "Reading"},
-    {"compression", kText, "none", "of Arrow's buffers on the wire: none, lz4 or zstd", kBigQuerySource, kReads, "zstd", "Reading", true},
-    {"response_compression", kText, "none", "of whole answers, in either format: none or lz4", kBigQuerySource, kReads, "lz4", "Reading"},
-    {"timestamp_precision", kText, "picos", "of TIMESTAMP(12): micros, nanos or picos (text)", kBigQuerySource, kReads, "nanos", "Reading"},
+    OneOf("arrow avro",
+          {"source_format", kText, "arrow", "of the rows on the wire: arrow or avro", kBigQuerySource, kReads, "avro", "Reading"}),
+    OneOf("none lz4 zstd",
+          {"compression", kText, "none", "of Arrow's buffers on the wire: none, lz4 or zstd", kBigQuerySource, kReads, "zstd", "Reading"}),
+    OneOf("none lz4", {"response_compression", kText, "none", "of whole answers, in either format: none or lz4", kBigQuerySource, kReads,
+                       "lz4", "Reading"}),
+    OneOf("micros nanos picos", {"timestamp_precision", kText, "picos", "of TIMESTAMP(12): micros, nanos or picos (text)", kBigQuerySource,
+                                 kReads, "nanos", "Reading"}),
     {"max_rows_per_batch", kInteger, "65536", "rows after which a batch ends", kAnySource, kReads, "10000", "Reading"},
     {"max_bytes_per_batch", kBytes, "8MiB", "bytes of a batch, of Arrow buffers or Avro rows", kAnySource, kReads, "4MiB", "Reading"},
     {"retry_max_attempts", kInteger, "25", "attempts in a row without progress before it fails", kBigQuerySource, kReads, "5", "Reading"},
     // Which rows files have.
-    {"from_format", kText, "by the name", "parquet, arrow, arrows, csv, ndjson or avro", kFileSource, kReads, "csv", "Reading files", true},
-    {"schema", kText, "from the file", "of CSV and NDJSON: bq's JSON, in a file or here", kFileSource, kReads, "orders.schema.json",
-     "Reading files", true},
+    OneOf(kFormats, {"from_format", kText, "by the name", "parquet, arrow, arrows, csv, ndjson or avro", kFileSource, kReads, "csv",
+                     "Reading files", true}),
+    File({"schema", kText, "from the file", "of CSV and NDJSON: bq's JSON, in a file or here", kFileSource, kReads, "orders.schema.json",
+          "Reading files", true}),
     {"csv_header", kBool, "true", "the first line names the columns; false needs schema", kFileSource, kReads, "false", "Reading files"},
     {"csv_null_values", kList, "empty", "CSV fields that are null; ',NA' keeps the empty one", kServe | kFileSource, kServeVerb | kReads,
      ",NA", "Reading files", true},
     {"strict", kFlag, "false", "CSV and NDJSON: only what docs/types.md says is taken always", kFileSource, kReads, "true",
      "Reading files"},
-    {"rounding", kText, "error", "of NUMERIC digits: half_even or half_away_from_zero", kFileSource, kReads, "half_even", "Reading files"},
-    {"epoch_unit", kText, "none", "of an integer for a TIMESTAMP: seconds, millis or micros", kFileSource, kReads, "millis",
-     "Reading files"},
+    OneOf("error half_even half_away_from_zero", {"rounding", kText, "error", "of NUMERIC digits: half_even or half_away_from_zero",
+                                                  kFileSource, kReads, "half_even", "Reading files"}),
+    OneOf("none seconds millis micros", {"epoch_unit", kText, "none", "of an integer for a TIMESTAMP: seconds, millis or micros",
+                                         kFileSource, kReads, "millis", "Reading files"}),
     {"ignore_unknown_values", kFlag, "false", "NDJSON: pass over keys that no column has", kFileSource, kReads, "true", "Reading files"},
     {"split_bytes", kBytes, "64MiB", "bytes of a file that are read by one reader at a time", kFileSource, kReads, "16MiB",
      "Reading files"},
     // How the service is reached.
     {"billing_project", kText, "the table's", "project that pays for the read", kBigQuerySource, kReads, "my-project", "Connection", true},
     {"quota_project", kText, "none", "project whose request quota is used", kBigQuerySource, kReadsAgain, "my-quota-project", "Connection"},
-    {"credentials", kText, "adc", "who reads: adc, none, a credential file, token:ENV_NAME", kBigQuerySource, kReadsAgain, "none",
-     "Connection", true},
-    {"ca_bundle", kText, "the system's", "file of the certificates (PEM) that are trusted", kBigQuerySource, kReadsAgain, "/etc/ca.pem",
-     "Connection"},
+    OneOf("adc none", File({"credentials", kText, "adc", "who reads: adc, none, a credential file, token:ENV_NAME", kBigQuerySource,
+                            kReadsAgain, "none", "Connection", true})),
+    File({"ca_bundle", kText, "the system's", "file of the certificates (PEM) that are trusted", kBigQuerySource, kReadsAgain,
+          "/etc/ca.pem", "Connection"}),
     {"bigquery_storage_endpoint", kText, "the service's", "another server; http:// is plaintext", kBigQuerySource, kReadsAgain,
      "http://localhost:9060", "Connection", true},
     {"channels", kInteger, "0", "connections; 0 is one per two streams, at most eight", kBigQuerySource, kReadsAgain, "2", "Connection"},
@@ -72,17 +92,23 @@ constexpr Option kOptions[] = {
     {"total_limit", kDuration, "0 (none)", "time of one stream with all its attempts", kBigQuerySource, kReadsAgain, "1h", "Connection"},
     // What is written.
     {"overwrite", kFlag, "false", "replace the destination once the new result is complete", kFileSink, kCopy, "true", "Writing", true},
-    {"format", kText, "name, or parquet", "parquet, arrow, arrows, csv, ndjson or avro", kFileSink, kCopy | kPlan, "csv", "Writing", true},
-    {"parquet_compression", kText, "zstd", "inside the files: zstd, snappy, gzip, lz4 or none", kFileSink, kCopy, "snappy", "Writing",
-     true},
+    OneOf(kFormats, {"format", kText, "name, or parquet", "parquet, arrow, arrows, csv, ndjson or avro", kFileSink, kCopy | kPlan, "csv",
+                     "Writing", true}),
+    OneOf("zstd snappy gzip lz4 none", {"parquet_compression", kText, "zstd", "inside the files: zstd, snappy, gzip, lz4 or none",
+                                        kFileSink, kCopy, "snappy", "Writing", true}),
     {"parquet_row_group_rows", kInteger, "1000000", "rows after which a row group ends", kFileSink, kCopy, "100000", "Writing"},
     {"parquet_row_group_bytes", kBytes, "64MiB", "encoded bytes after which a row group ends", kFileSink, kCopy, "16MiB", "Writing"},
-    {"arrow_compression", kText, "none", "inside arrow and arrows files: none, lz4 or zstd", kFileSink, kCopy, "zstd", "Writing"},
-    {"avro_compression", kText, "deflate", "inside avro files: deflate, snappy, zstd or none", kFileSink, kCopy, "zstd", "Writing"},
-    {"csv_compression", kText, "by the name, else none", "of whole files: none, gzip or zstd", kFileSink, kCopy, "gzip", "Writing"},
+    OneOf("none lz4 zstd",
+          {"arrow_compression", kText, "none", "inside arrow and arrows files: none, lz4 or zstd", kFileSink, kCopy, "zstd", "Writing"}),
+    OneOf("deflate snappy zstd none",
+          {"avro_compression", kText, "deflate", "inside avro files: deflate, snappy, zstd or none", kFileSink, kCopy, "zstd", "Writing"}),
+    OneOf("none gzip zstd",
+          {"csv_compression", kText, "by the name, else none", "of whole files: none, gzip or zstd", kFileSink, kCopy, "gzip", "Writing"}),
     {"csv_null_value", kText, "nothing", "what is written, unquoted, for null", kFileSink, kCopy, "NULL", "Writing"},
-    {"csv_nested", kText, "refused", "json: ARRAY and STRUCT columns as JSON text", kFileSink, kCopy | kPlan, "json", "Writing"},
-    {"ndjson_compression", kText, "by the name, else none", "of whole files: none, gzip or zstd", kFileSink, kCopy, "gzip", "Writing"},
+    OneOf("json",
+          {"csv_nested", kText, "refused", "json: ARRAY and STRUCT columns as JSON text", kFileSink, kCopy | kPlan, "json", "Writing"}),
+    OneOf("none gzip zstd", {"ndjson_compression", kText, "by the name, else none", "of whole files: none, gzip or zstd", kFileSink, kCopy,
+                             "gzip", "Writing"}),
     {"max_file_bytes", kBytes, "0 (no limit)", "start a new file after so many bytes (directory)", kFileSink, kCopy, "1GiB", "Writing"},
     // How the job runs.
     {"job_name", kText, "from the arguments", "name in logs, reports and the service", kJob, kCopy, "nightly-names", "Running"},
@@ -90,9 +116,9 @@ constexpr Option kOptions[] = {
     {"writers", kInteger, "0 (automatic)", "threads that write, each its own file", kJob, kRuns, "2", "Running", true},
     {"work_sharing", kBool, "true", "idle readers take half of a busy one's BigQuery stream", kJob, kRuns, "false", "Running"},
     {"memory_limit", kBytes, "512MiB", "bytes held between source and destination", kJob, kRuns, "256MiB", "Running", true},
-    {"checkpoint", kText, "none", "directory that makes the job resumable: headrace resume DIR", kJob, kCopy, "./names.job", "Running",
-     true},
-    {"checkpoint_interval", kDuration, "60s", "time between checkpoints", kJob, kRuns, "10s", "Running", true},
+    Path(PathHint::kDirectory, {"checkpoint", kText, "none", "directory that makes the job resumable: headrace resume DIR", kJob, kCopy,
+                                "./names.job", "Running", true}),
+    {"checkpoint_interval", kDuration, "60s", "time between checkpoints", kJob, kRuns, "10s", "Running"},
     {"restart_attempts", kInteger, "0", "failures after which it goes on from its last checkpoint", kJob, kRuns, "3", "Running"},
     {"restart_delay", kDuration, "1s", "wait before such a restart", kJob, kRuns, "5s", "Running"},
     {"max_rows_per_second", kNumber, "0 (no limit)", "slow the whole job to so many rows a second", kJob, kRuns, "50000", "Running"},
@@ -119,17 +145,22 @@ constexpr Option kOptions[] = {
      true},
     {"streams_as_asked", kFlag, "false", "as many streams as max_stream_count says, also of a small table", kServe, kServeVerb, "true",
      "Serving", true},
-    {"ignore_offsets", kText, "none", "children or all: streams that ignore offsets, to test clients", kServe, kServeVerb, "children",
-     "Serving", true},
+    OneOf("none children all", {"ignore_offsets", kText, "none", "children or all: streams that ignore offsets, to test clients", kServe,
+                                kServeVerb, "children", "Serving", true}),
     {"seed", kInteger, "0", "chooses the rows of sample_percentage", kServe, kServeVerb, "7", "Serving", true},
-    {"faults", kText, "none", "file with fault rules, see docs/local-service.md", kServe, kServeVerb, "faults.json", "Serving", true},
-    {"ready_file", kText, "none", "file written, with the addresses as JSON, once the service answers", kServe, kServeVerb, "ready.json",
-     "Serving", true},
+    File({"faults", kText, "none", "file with fault rules, see docs/local-service.md", kServe, kServeVerb, "faults.json", "Serving", true}),
+    File({"ready_file", kText, "none", "file written, with the addresses as JSON, once the service answers", kServe, kServeVerb,
+          "ready.json", "Serving", true}),
     // What the program prints.
     {"arrow", kFlag, "false", "print the Arrow schema", kSchemaOutput, kSchema, "true", "Output", true},
     {"json", kFlag, "false", "one JSON document on stdout; progress as JSON lines on stderr", kOutput, kAll, "true", "Output", true},
     {"metrics_port", kInteger, "none", "Prometheus metrics on this loopback port; 0 is any free one", kOutput, kRuns, "9464", "Output"},
     {"quiet", kFlag, "false", "no progress and no report, only errors and warnings", kOutput, kRuns, "true", "Output", true},
+    // How the program is called.
+    File({"config", kText, "none", "TOML or JSON file with options; the command line wins over it", kCommandLine, kEverywhere,
+          "nightly.toml", "Configuration", true}),
+    {"print_config", kFlag, "false", "print the options in effect as such a file, and do nothing else", kCommandLine, kEverywhere, "true",
+     "Configuration", true},
     {"fail_point", kText, "none", "die at this step, for tests", kJob, kRuns, "checkpoint.renamed", "Running", false, true},
 };
 
@@ -137,9 +168,10 @@ struct Named {
   unsigned bit;
   std::string_view name;
 };
-constexpr Named kPlaces[] = {
-    {kBigQuerySource, "a BigQuery source"}, {kFileSource, "a file source"},      {kFileSink, "a file destination"}, {kJob, "a job"},
-    {kServe, "the local service"},          {kSchemaOutput, "a printed schema"}, {kOutput, "the program's output"}};
+constexpr Named kPlaces[] = {{kBigQuerySource, "a BigQuery source"}, {kFileSource, "a file source"},
+                             {kFileSink, "a file destination"},      {kJob, "a job"},
+                             {kServe, "the local service"},          {kSchemaOutput, "a printed schema"},
+                             {kOutput, "the program's output"},      {kCommandLine, "the command line"}};
 constexpr Named kVerbs[] = {{kCopy, "copy"}, {kResume, "resume"}, {kPlan, "plan"}, {kSchema, "schema"}, {kServeVerb, "serve"}};
 
 std::string Names(std::span<const Named> all, unsigned bits, std::string_view separator) {
@@ -150,22 +182,6 @@ std::string Names(std::span<const Named> all, unsigned bits, std::string_view se
     text += named.name;
   }
   return text;
-}
-
-/// Levenshtein distance; names are short, so two rows of a table do.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -190,10 +206,11 @@ std::string LibraryName(std::string_view command_line_name) {
   return text;
 }
 
-std::string_view ValueName(OptionKind kind) {
-  switch (kind) {
+std::string_view ValueName(const Option& option) {
+  switch (option.kind) {
     case kText:
-      return "TEXT";
+      if (option.path == PathHint::kNone || !option.words.empty()) return "TEXT";
+      return option.path == PathHint::kFile ? "FILE" : "DIR";
     case kInteger:
     case kNumber:
       return "N";
@@ -224,17 +241,12 @@ std::string PlacesText(unsigned places) { return Names(kPlaces, places, " and ")
 std::string VerbsText(unsigned verbs) { return Names(kVerbs, verbs, ", "); }
 
 std::optional<std::string> NearestOption(std::string_view name, unsigned verbs) {
-  const Option* nearest = nullptr;
-  size_t best = name.size() / 3 + 1;  // the first distance that is too far
+  std::vector<std::string_view> names;
   for (const Option& option : kOptions) {
-    if (option.hidden || (option.verbs & verbs) == 0) continue;
-    size_t distance = EditDistance(name, option.name);
-    if (distance >= best) continue;
-    best = distance;
-    nearest = &option;
+    if (!option.hidden && (option.verbs & verbs) != 0) names.push_back(option.name);
   }
-  if (nearest == nullptr) return std::nullopt;
-  return std::string(nearest->name);
+  auto nearest = NearestWord(name, names);
+  return nearest ? std::optional<std::string>(*nearest) : std::nullopt;
 }
 
 arrow::Status RefuseOption(std::string_view name, OptionVerb verb) {

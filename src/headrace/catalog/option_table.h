@@ -36,9 +36,13 @@ enum OptionPlace : unsigned {
   kSchemaOutput = 16,
   kOutput = 32,
   kFileSource = 64,
+  kCommandLine = 128,  // what is given to the program, before anything is made of it
 };
 
 enum OptionVerb : unsigned { kCopy = 1, kResume = 2, kPlan = 4, kSchema = 8, kServeVerb = 16 };
+
+/// What the text of an option names, where that can be completed from the file system.
+enum class PathHint { kNone, kFile, kDirectory };
 
 struct Option {
   std::string_view name;  // row_restriction in the library and in files, --row-restriction on the command line
@@ -51,6 +55,11 @@ struct Option {
   std::string_view group;         // heading in help and manual
   bool common = false;            // shown by --help; the others by --help-all
   bool hidden = false;            // for our own tests; in no help and no manual
+  /// Words that are valid, between spaces: the only valid values, unless a path is one too.
+  std::string_view words{};
+  PathHint path = PathHint::kNone;
+
+  bool takes_only_words() const { return !words.empty() && path == PathHint::kNone; }
 };
 
 /// In the order of the manual.
@@ -65,16 +74,15 @@ using OptionValues = std::map<std::string, std::string>;
 std::string CommandLineName(std::string_view name);
 std::string LibraryName(std::string_view command_line_name);
 
-/// The placeholder for a value in help: N, SIZE, ...
-std::string_view ValueName(OptionKind kind);
+/// The placeholder for a value in help: N, SIZE, FILE ...
+std::string_view ValueName(const Option& option);
 std::string_view VerbName(OptionVerb verb);
 /// "a BigQuery source and a job": for error texts and the manual.
 std::string PlacesText(unsigned places);
 /// "copy, plan": for error texts and the manual.
 std::string VerbsText(unsigned verbs);
 
-/// The option whose name is nearest to `name` if it is near enough to be meant (edit distance at most a third of its length), among
-/// `verbs`.
+/// The option whose name is nearest to `name` if it is near enough to be meant (see NearestWord), among `verbs`.
 std::optional<std::string> NearestOption(std::string_view name, unsigned verbs);
 /// The error for an option that does not exist, or that exists but not for this verb. `name` as the library spells it.
 arrow::Status RefuseOption(std::string_view name, OptionVerb verb);

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/catalog/nearest_word.h"
 #include "headrace/catalog/option_value.h"
 
 namespace headrace::catalog {
@@ -38,9 +39,33 @@ TEST(OptionTable, EveryRowIsComplete) {
   }
 }
 
+/// Whether `word` stands in `text`, not as a part of a longer word.
+bool HasWord(std::string_view text, std::string_view word) {
+  constexpr std::string_view kWordCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  auto inside = [&](size_t at) { return at < text.size() && kWordCharacters.find(text[at]) != std::string_view::npos; };
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !inside(at - 1)) && !inside(at + word.size())) return true;
+  }
+  return false;
+}
+
+TEST(OptionTable, WordsAreOfTextOptionsAndInTheirHelp) {
+  for (const Option& option : Options()) {
+    SCOPED_TRACE(option.name);
+    if (option.words.empty() && option.path == PathHint::kNone) continue;
+    EXPECT_EQ(option.kind, OptionKind::kText);
+    for (std::string_view word : SplitWords(option.words)) {
+      EXPECT_TRUE(HasWord(option.help, word) || option.default_text == word) << word;
+      EXPECT_EQ(CheckValue(option, word), arrow::Status::OK());
+    }
+    EXPECT_EQ(CheckValue(option, "no such word").ok(), !option.takes_only_words());
+  }
+}
+
 TEST(OptionTable, NearestNameOrNone) {
   EXPECT_EQ(NearestOption("row_restrictions", kCopy), "row_restriction");
   EXPECT_EQ(NearestOption("reader", kCopy), "readers");
+  EXPECT_EQ(NearestOption("fromat", kCopy), "format") << "swapped neighbours are one mistake";
   EXPECT_EQ(NearestOption("max_streams_count", kCopy), "max_stream_count");
   EXPECT_EQ(NearestOption("qwertz", kCopy), std::nullopt);
   EXPECT_EQ(NearestOption("", kCopy), std::nullopt);
@@ -60,7 +85,7 @@ TEST(OptionTable, RefusalsSayWhatIsMeantOrWhereItApplies) {
 
 /// The row of docs/options.md that an option must have.
 std::string ManualRow(const Option& option) {
-  std::string_view value = ValueName(option.kind);
+  std::string_view value = ValueName(option);
   return fmt::format("| `{}` | `{}{}{}` | {} | {} | {} | {} | `{}` |", option.name, CommandLineName(option.name), value.empty() ? "" : " ",
                      value, option.default_text, option.help, PlacesText(option.places), VerbsText(option.verbs), option.example);
 }

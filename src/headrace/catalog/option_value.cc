@@ -1,5 +1,6 @@
 #include "headrace/catalog/option_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "headrace/bigquery/read/options.h"
+#include "headrace/catalog/nearest_word.h"
 
 namespace headrace::catalog {
 namespace {
@@ -46,6 +48,22 @@ std::optional<double> WithUnit(std::string_view text, std::span<const Unit> unit
     if (known.name == unit || (ignore_case && EqualIgnoringCase(known.name, unit))) return value * known.factor;
   }
   return std::nullopt;
+}
+
+/// "none, lz4 or zstd"
+std::string Alternatives(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+arrow::Status CheckWord(const Option& option, std::string_view text) {
+  auto words = SplitWords(option.words);
+  if (std::ranges::find(words, text) != words.end()) return arrow::Status::OK();
+  return Wrong(option.name, text, fmt::format("give {}{}", Alternatives(words), DidYouMean(text, words)));
 }
 
 }  // namespace
@@ -102,7 +120,8 @@ arrow::Status CheckValue(const Option& option, std::string_view text) {
     case OptionKind::kText:
     case OptionKind::kList:
     case OptionKind::kEach:
-      return text.empty() ? Wrong(option.name, text, "it needs a value; leave the option out for its default") : arrow::Status::OK();
+      if (text.empty()) return Wrong(option.name, text, "it needs a value; leave the option out for its default");
+      return option.takes_only_words() ? CheckWord(option, text) : arrow::Status::OK();
     case OptionKind::kInteger:
       return ParseInteger(option.name, text).status();
     case OptionKind::kBytes:

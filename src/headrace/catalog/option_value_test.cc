@@ -33,7 +33,7 @@ TEST(OptionValue, Bytes) {
                           {"17", 17},
                           {"17B", 17},
                           {"1K", 1024},
-                          {"512KiB", 512 * 1024},
+                          {"512KiB", int64_t{512} * 1024},
                           {"8M", 8 * kMi},
                           {"8MiB", 8 * kMi},
                           {"8mib", 8 * kMi},
@@ -70,6 +70,28 @@ TEST(OptionValue, NumbersFlagsAndLists) {
   EXPECT_THAT(ParseList("a"), ElementsAre("a"));
   EXPECT_THAT(ParseList("b.c, a"), ElementsAre("b.c", " a")) << "nothing is trimmed: the option refuses what it does not take";
   EXPECT_THAT(ParseList(",NA,"), ElementsAre("", "NA", ""));
+}
+
+TEST(OptionValue, AWordThatIsNoneOfAnOptionsIsAnsweredWithTheNearest) {
+  struct Case {
+    std::string_view option;
+    std::string_view text;
+    std::string_view says;
+  };
+  for (const Case& one : {
+           Case{"format", "parqet", "format is 'parqet': give parquet, arrow, arrows, csv, ndjson or avro, did you mean parquet?"},
+           {"compression", "zst", "compression is 'zst': give none, lz4 or zstd, did you mean zstd?"},
+           {"csv_nested", "text", "csv_nested is 'text': give json"},
+           {"rounding", "half_evne", "did you mean half_even?"},
+           {"source_format", "Avro", "did you mean avro?"},
+       }) {
+    auto status = CheckValue(*FindOption(one.option), one.text);
+    ASSERT_FALSE(status.ok()) << one.option << " " << one.text;
+    EXPECT_THAT(status.message(), ::testing::HasSubstr(one.says));
+    EXPECT_EQ(GetErrorInfo(status)->reason, "INVALID_OPTION");
+  }
+  EXPECT_THAT(CheckValue(*FindOption("format"), "xml").message(), ::testing::Not(::testing::HasSubstr("did you mean")));
+  EXPECT_EQ(CheckValue(*FindOption("credentials"), "nome"), arrow::Status::OK()) << "may be a file";
 }
 
 }  // namespace

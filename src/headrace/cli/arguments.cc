@@ -8,33 +8,11 @@
 #include <fmt/format.h>
 
 #include "headrace/base/fail_point.h"
+#include "headrace/catalog/nearest_word.h"
 #include "headrace/catalog/option_value.h"
 
 namespace headrace::cli {
 namespace {
-
-struct VerbRow {
-  Verb verb;
-  std::string_view name;
-  unsigned bit;
-  std::vector<std::string_view> positionals;
-  size_t required;
-  bool any_number = false;  // of the first positional, as of files that a shell made of a pattern
-};
-
-const std::vector<VerbRow>& Verbs() {
-  static const std::vector<VerbRow> verbs = {
-      {Verb::kCopy, "copy", catalog::kCopy, {"SRC", "DST"}, 2, true},
-      {Verb::kResume, "resume", catalog::kResume, {"DIR"}, 1},
-      {Verb::kPlan, "plan", catalog::kPlan, {"SRC", "DST"}, 1},
-      {Verb::kSchema, "schema", catalog::kSchema, {"SRC"}, 1},
-      {Verb::kServe, "serve", catalog::kServeVerb, {}, 0},
-      {Verb::kVersion, "version", 0, {}, 0},
-  };
-  return verbs;
-}
-
-const VerbRow& RowOf(Verb verb) { return *std::ranges::find(Verbs(), verb, &VerbRow::verb); }
 
 // CLI11 takes a value in square brackets apart as a list of values. A byte that no argument can start with by accident keeps values whole;
 // it is taken off again after parsing.
@@ -57,16 +35,15 @@ std::string Unshielded(std::string value) {
 arrow::Status Usage(std::string message) { return MakeError({.code = Code::kInvalidArgument, .reason = "USAGE"}, std::move(message)); }
 
 arrow::Status UnknownVerb(const std::string& word) {
-  std::string names;
-  for (const VerbRow& row : Verbs()) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
-  return Usage(fmt::format("'{}' is no verb of headrace: there are {}", word, names));
+  const auto names = VerbNames();
+  return Usage(fmt::format("'{}' is no verb of headrace: there are {}{}", word, fmt::join(names, ", "), catalog::DidYouMean(word, names)));
 }
 
 /// What CLI11 fills for one verb.
 struct Collected {
   std::vector<std::string> positionals;
   std::map<std::string, std::vector<std::string>> values;
-  std::map<std::string, size_t> flags;
+  std::map<std::string, std::vector<std::string>> flags;  // "true" for a bare one
   bool help = false;
   bool help_all = false;
 };
@@ -94,25 +71,45 @@ arrow::Status RefuseExtra(const std::string& argument, const VerbRow& row) {
   return catalog::RefuseOption(catalog::LibraryName(name), static_cast<catalog::OptionVerb>(row.bit));
 }
 
-arrow::Status CheckPositionals(const std::vector<std::string>& positionals, const VerbRow& row) {
-  if (positionals.size() < row.required) {
-    return Usage(fmt::format("'headrace {}' needs {}: 'headrace {} --help' shows an example", row.name,
-                             fmt::join(row.positionals.begin() + static_cast<std::ptrdiff_t>(positionals.size()),
-                                       row.positionals.begin() + static_cast<std::ptrdiff_t>(row.required), " and "),
-                             row.name));
+arrow::Status CheckPositionals(const std::vector<std::string>& positionals, const VerbRow& row, bool may_lack) {
+  if (positionals.size() < row.required && !may_lack) {
+    std::vector<std::string_view> missing;
+    for (const Positional& positional : row.positionals.first(row.required).subspan(positionals.size())) missing.push_back(positional.name);
+    return Usage(
+        fmt::format("'headrace {}' needs {}: 'headrace {} --help' shows an example", row.name, fmt::join(missing, " and "), row.name));
   }
   if (positionals.size() > row.positionals.size() && !row.any_number) {
     return Usage(fmt::format("'headrace {}' has no place for '{}' (a value with spaces and a pattern need quotes)", row.name,
                              positionals[row.positionals.size()]));
   }
+  for (size_t i = 0; i < std::min(positionals.size(), row.positionals.size()); ++i) {
+    const auto words = catalog::SplitWords(row.positionals[i].words);
+    if (words.empty() || std::ranges::find(words, positionals[i]) != words.end()) continue;
+    return Usage(fmt::format("'{}' is no {} of 'headrace {}': there are {}{}", positionals[i], row.positionals[i].name, row.name,
+                             fmt::join(words, ", "), catalog::DidYouMean(positionals[i], words)));
+  }
   return arrow::Status::OK();
 }
 
-arrow::Result<catalog::OptionValues> Values(const Collected& collected) {
-  catalog::OptionValues values;
-  for (const auto& [name, count] : collected.flags) {
-    if (count > 0) values[name] = "true";
+/// Bare flags and those with a value, --quiet=false; the last word cannot be had by giving both.
+arrow::Status TakeFlags(const Collected& collected, Arguments* arguments) {
+  for (const auto& [name, given] : collected.flags) {
+    for (const std::string& text : given) {
+      ARROW_RETURN_NOT_OK(catalog::CheckValue(*catalog::FindOption(name), text));
+      if (text == given.front()) continue;
+      return InvalidOption(name, fmt::format("{} is given as true and as false: give it once", catalog::CommandLineName(name)));
+    }
+    if (given.empty()) continue;
+    if (given.front() == "true") {
+      arguments->options[name] = "true";
+    } else {
+      arguments->flags_off.push_back(name);
+    }
   }
+  return arrow::Status::OK();
+}
+
+arrow::Status TakeValues(const Collected& collected, Arguments* arguments) {
   for (const auto& [name, given] : collected.values) {
     if (given.empty()) continue;
     const catalog::Option& option = *catalog::FindOption(name);
@@ -126,9 +123,15 @@ arrow::Result<catalog::OptionValues> Values(const Collected& collected) {
       joined += Unshielded(value);
     }
     ARROW_RETURN_NOT_OK(catalog::CheckValue(option, joined));
-    values[name] = std::move(joined);
+    arguments->options[name] = std::move(joined);
   }
-  return values;
+  return arrow::Status::OK();
+}
+
+/// What says how options are had is no option of what is done.
+void TakeConfigOptions(Arguments* arguments) {
+  if (auto node = arguments->options.extract("config"); !node.empty()) arguments->config = std::move(node.mapped());
+  arguments->print_config = !arguments->options.extract("print_config").empty();
 }
 
 arrow::Result<Arguments> ParseVerb(const VerbRow& row, const std::vector<std::string>& rest) {
@@ -155,17 +158,18 @@ arrow::Result<Arguments> ParseVerb(const VerbRow& row, const std::vector<std::st
     if (extra.starts_with('-') && extra != "--") return RefuseExtra(extra, row);
   }
   for (std::string& positional : collected.positionals) arguments.positionals.push_back(Unshielded(std::move(positional)));
-  ARROW_RETURN_NOT_OK(CheckPositionals(arguments.positionals, row));
-  ARROW_ASSIGN_OR_RAISE(arguments.options, Values(collected));
+  ARROW_RETURN_NOT_OK(TakeFlags(collected, &arguments));
+  ARROW_RETURN_NOT_OK(TakeValues(collected, &arguments));
+  TakeConfigOptions(&arguments);
+  ARROW_RETURN_NOT_OK(CheckPositionals(arguments.positionals, row, /*may_lack=*/arguments.print_config));
   return arguments;
 }
 
 }  // namespace
 
-std::string_view VerbName(Verb verb) { return RowOf(verb).name; }
-unsigned VerbBit(Verb verb) { return RowOf(verb).bit; }
-
-bool AsksForJson(const std::vector<std::string>& arguments) { return std::ranges::find(arguments, "--json") != arguments.end(); }
+bool AsksForJson(const std::vector<std::string>& arguments) {
+  return std::ranges::any_of(arguments, [](std::string_view argument) { return argument == "--json" || argument == "--json=true"; });
+}
 
 bool WritesDataToOutput(const std::vector<std::string>& arguments) {
   // After the verb and something that may be the source.

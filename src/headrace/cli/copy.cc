@@ -3,7 +3,7 @@
 namespace headrace::cli {
 
 int Copy(Session session) {
-  auto request = ReadRequest(session.arguments, /*destinations=*/1);
+  auto request = ReadRequest(session.arguments);
   if (!request.ok()) return Refuse(session.console, request.status());
   auto parts = MakeParts(request->source, *request->destination, request->values);
   if (!parts.ok()) return Refuse(session.console, parts.status());

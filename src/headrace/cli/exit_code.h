@@ -1,5 +1,7 @@
-// The exit codes of every verb; docs/options.md lists them.
+// The exit codes of every verb; docs/options.md explains them.
 #pragma once
+
+#include <string_view>
 
 namespace headrace::cli {
 
@@ -10,5 +12,16 @@ enum ExitCode : int {
   kExitRejects = 3,    // done, but the sink rejected rows
   kExitResumable = 4,  // stopped at a checkpoint
 };
+
+struct ExitCodeRow {
+  ExitCode code;
+  std::string_view meaning;
+};
+/// As help and the manual page say it.
+constexpr ExitCodeRow kExitCodes[] = {{kExitDone, "all rows done"},
+                                      {kExitFailed, "failed"},
+                                      {kExitUsage, "usage"},
+                                      {kExitRejects, "done with rejected rows"},
+                                      {kExitResumable, "stopped and resumable"}};
 
 }  // namespace headrace::cli

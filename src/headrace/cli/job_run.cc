@@ -60,15 +60,21 @@ JobEnvironment ProgramEnvironment(Console& console, MetricsServer& metrics) {
   return environment;
 }
 
-arrow::Result<Request> ReadRequest(const Arguments& arguments, size_t destinations) {
+arrow::Result<Request> CheckRequest(const Arguments& arguments) {
   Request request{.values = arguments.options};
-  auto end = arguments.positionals.end() - static_cast<std::ptrdiff_t>(destinations);
+  const bool has_destination = arguments.verb == Verb::kCopy || (arguments.verb == Verb::kPlan && arguments.positionals.size() > 1);
+  auto end = arguments.positionals.end() - (has_destination ? 1 : 0);
   ARROW_ASSIGN_OR_RAISE(request.source, catalog::ParseSources({arguments.positionals.begin(), end}));
-  if (destinations > 0) {
+  if (has_destination) {
     ARROW_ASSIGN_OR_RAISE(request.destination, catalog::ParseAddress(*end, catalog::AddressRole::kDestination));
   }
   auto verb = static_cast<catalog::OptionVerb>(VerbBit(*arguments.verb));
   ARROW_RETURN_NOT_OK(catalog::CheckOptions(verb, request.source, request.destination, request.values));
+  return request;
+}
+
+arrow::Result<Request> ReadRequest(const Arguments& arguments) {
+  ARROW_ASSIGN_OR_RAISE(Request request, CheckRequest(arguments));
   ARROW_RETURN_NOT_OK(catalog::ReadNamedFiles(LocalFileSystem(), &request.values));
   return request;
 }

@@ -20,8 +20,11 @@ struct Request {
   catalog::OptionValues values{};  // `schema` is the content of the file that was named
 };
 
-/// The last of `destinations` positionals is the destination, those before it are the source.
-arrow::Result<Request> ReadRequest(const Arguments& arguments, size_t destinations);
+/// Addresses and options of copy, plan and schema as they were given; nothing is read. A copy's last positional is its destination, and so
+/// is a plan's second one; those before it are the source.
+arrow::Result<Request> CheckRequest(const Arguments& arguments);
+/// The same, with the files that options name.
+arrow::Result<Request> ReadRequest(const Arguments& arguments);
 
 struct JobParts {
   std::shared_ptr<const Source> source;

@@ -31,7 +31,7 @@ struct Parts {
 
 arrow::Result<Parts> Prepare(const Arguments& arguments) {
   Parts parts;
-  ARROW_ASSIGN_OR_RAISE(parts.request, ReadRequest(arguments, arguments.positionals.size() - 1));
+  ARROW_ASSIGN_OR_RAISE(parts.request, ReadRequest(arguments));
   ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(parts.request.source, parts.request.values));
   if (parts.request.destination) {
     ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(*parts.request.destination, parts.request.values));

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include "headrace/base/file_system.h"
+#include "headrace/cli/config_file.h"
 #include "headrace/cli/exit_code.h"
 #include "headrace/cli/help.h"
 #include "headrace/cli/verbs.h"
@@ -9,6 +11,7 @@ namespace headrace::cli {
 namespace {
 
 int Run(Session session) {
+  if (session.arguments.print_config) return PrintConfig(session);
   switch (*session.arguments.verb) {
     case Verb::kCopy:
       return Copy(session);
@@ -20,6 +23,10 @@ int Run(Session session) {
       return Schema(session);
     case Verb::kServe:
       return Serve(session);
+    case Verb::kCompletion:
+      return Completion(session);
+    case Verb::kMan:
+      return PrintManual(session);
     case Verb::kVersion:
       session.console.Result(VersionText());
       return kExitDone;
@@ -44,14 +51,16 @@ int Fail(Console& console, const arrow::Status& status, std::string_view resume_
 int RunProgram(std::vector<std::string> given, SignalWatcher& signals) {
   ConsoleOptions early{.json = AsksForJson(given), .data_on_output = WritesDataToOutput(given)};
   auto arguments = ParseArguments(std::move(given));
-  if (!arguments.ok()) {
+  auto status = arguments.status();
+  if (status.ok() && !arguments->help && !arguments->help_all) status = ApplyConfig(LocalFileSystem(), &*arguments);
+  if (!status.ok()) {
     Console console(early);
-    return Refuse(console, arguments.status());
+    return Refuse(console, status);
   }
-  Console console(
-      {.json = arguments->options.contains("json"),
-       .quiet = arguments->options.contains("quiet"),
-       .data_on_output = arguments->verb == Verb::kCopy && !arguments->positionals.empty() && arguments->positionals.back() == "-"});
+  Console console({.json = arguments->options.contains("json"),
+                   .quiet = arguments->options.contains("quiet"),
+                   .data_on_output = arguments->verb == Verb::kCopy && !arguments->print_config && !arguments->positionals.empty() &&
+                                     arguments->positionals.back() == "-"});
   if (!arguments->verb || arguments->help || arguments->help_all) {
     std::string text = arguments->verb ? VerbHelp(*arguments->verb, arguments->help_all) : ProgramHelp();
     text.pop_back();  // Result ends the line

@@ -23,6 +23,10 @@ int Resume(Session session);
 int Plan(Session session);
 int Schema(Session session);
 int Serve(Session session);
+int Completion(Session session);
+int PrintManual(Session session);
+/// Instead of the verb, when --print-config is given.
+int PrintConfig(Session session);
 
 /// The whole program behind main(), with `arguments` as given after the program's name.
 int RunProgram(std::vector<std::string> arguments, SignalWatcher& signals);
