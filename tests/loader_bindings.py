@@ -12,7 +12,8 @@ SYSTEM = re.compile(r"/lib(ssl|crypto|re2|curl)\.so")
 def bindings(program, tmp_path, *arguments):
     output = tmp_path / "bindings"
     environment = dict(os.environ, LD_DEBUG="bindings", LD_DEBUG_OUTPUT=str(output), LD_BIND_NOW="1")
-    subprocess.run([program, *arguments], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60)
+    # What the program leaves stays in the test.
+    subprocess.run([program, *arguments], cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60)
     found = []
     for path in tmp_path.glob("bindings.*"):
         found += BINDING.findall(path.read_text(errors="replace"))

@@ -118,9 +118,9 @@ arrow::Status TakeValues(const Collected& collected, Arguments* arguments) {
       return InvalidOption(name, fmt::format("{} is given {} times: give it once", catalog::CommandLineName(name), given.size()));
     }
     std::string joined;
-    for (const std::string& value : given) {
-      if (!joined.empty()) joined += option.kind == catalog::OptionKind::kEach ? '\n' : ',';
-      joined += Unshielded(value);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (i > 0) joined += option.kind == catalog::OptionKind::kEach ? '\n' : ',';  // also behind an empty one
+      joined += Unshielded(given[i]);
     }
     ARROW_RETURN_NOT_OK(catalog::CheckValue(option, joined));
     arguments->options[name] = std::move(joined);

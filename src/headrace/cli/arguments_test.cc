@@ -27,6 +27,7 @@ TEST(Arguments, ACopyWithOptionsInAnyPlaceAndForm) {
 
 TEST(Arguments, ListsMayBeRepeatedAndLoadsKeepTheirCommas) {
   EXPECT_EQ(OptionsOf({"copy", "a", "b", "--selected-fields", "x,y", "--selected-fields", "z"})["selected_fields"], "x,y,z");
+  EXPECT_EQ(OptionsOf({"copy", "a.csv", "b", "--csv-null-values", "", "--csv-null-values", "NA"})["csv_null_values"], ",NA");
   EXPECT_EQ(OptionsOf({"serve", "--load", "p.d.t=a,b.csv", "--load", "p.d.u=c"})["load"], "p.d.t=a,b.csv\np.d.u=c");
 }
 
