@@ -4,8 +4,10 @@ named here, one by one, and asserted: when it no longer does, the test fails and
 The short run has bqemulator; `scripts/test.sh --all peers` has the others as well. HEADRACE_PEERS names those that are tested.
 """
 
+import base64
 import dataclasses
 import json
+import math
 import os
 import re
 import struct
@@ -56,11 +58,14 @@ REFUSED = {
     ("local_bigquery", "bignumeric"): "Cannot convert value to bignumeric",  # 38 + 38 digits
     ("local_bigquery", "interval"): "Cannot convert value to interval",
 }
+# goccy v0.8.1 (facts/emulators-runs.md): no RANGE, one stream, no Avro of a null, no arrays in Arrow that are those of the table.
+REFUSED |= {("goccy", name): "TYPE_UNKNOWN" for name in ("range_date", "range_datetime", "range_timestamp")}
 # insertAll answers 500 to these, or stores something else: they are filled by SQL, the scalar and the repeated column only.
 RANGES = ("range_date", "range_datetime", "range_timestamp")
 BY_SQL = {("bqemulator", name) for name in ("geography", "interval", *RANGES)} | {("local_bigquery", name) for name in ("bytes", "geography", *RANGES)}
 # insertAll stores the text as a JSON string at every other depth; INTERVAL literals are refused in an array.
-SCALAR_ONLY = {("local_bigquery", "json"), ("bqemulator", "interval")}
+SCALAR_ONLY = {("local_bigquery", "json"), ("bqemulator", "interval")} | {("goccy", kind.name) for kind in KINDS}  # its arrays in Arrow are other rows
+ONE_STREAM = {"goccy": ["--max-stream-count", "1"]}  # more are refused
 
 
 def well_known_binary(text):
@@ -109,11 +114,28 @@ def datetime_as_timestamp(columns, rows):
     return list(map(other, columns)), rows
 
 
+def base64_text(columns, rows):
+    """And what insertAll is given it does not decode."""
+    return columns, [{**row, "v": row["v"] and base64.b64encode(base64.b64encode(row["v"]))} for row in rows]
+
+
+def as_sqlite_keeps_floats(columns, rows):
+    """NaN is null and zero has no sign."""
+    return columns, [{**row, "v": None if row["v"] is None or math.isnan(row["v"]) else row["v"] + 0.0} for row in rows]
+
+
+def interval_as_text(columns, rows):
+    return [columns[0], cases.Column("v", cases.STRING)], [{**row, "v": row["v"] and "1-2 3 4:5:6.789"} for row in rows]
+
+
 # What an emulator sends otherwise than BigQuery does: (columns, rows) as they were stored -> as Headrace reads them.
 OTHERWISE = {
     ("bqemulator", "geography", "avro"): geography_as_wkb,
     ("bqemulator", "datetime", "avro"): datetime_as_timestamp,
     ("local_bigquery", "geography", "arrow"): repeated_geography_as_json,
+    ("goccy", "bytes", "arrow"): base64_text,
+    ("goccy", "float64", "arrow"): as_sqlite_keeps_floats,  # its SQL says so as well: lost when the row was stored
+    ("goccy", "interval", "arrow"): interval_as_text,
 }
 # What Headrace refuses to read, and in which words; those in quotes are the emulator's.
 NOT_READ = {
@@ -123,7 +145,13 @@ NOT_READ = {
     ("local_bigquery", "geography", "avro"): "must be string on field r",
 }
 # Deviations of the wire that are told nowhere else: the Arrow types of the columns v and r, as Google's own client finds them.
-SENT = {("local_bigquery", "geography"): ["string", "list<l: struct<v: string>>"]}
+NOT_READ |= {("goccy", kind.name, "avro"): "failed to encode binary from go value" for kind in KINDS}
+NOT_READ |= {
+    ("goccy", "time", "arrow"): "unexpected builder type *array.Time64",
+    ("goccy", "datetime", "arrow"): "invalid timestamp string",
+    ("goccy", "bignumeric", "arrow"): "bitlen too large for decimal256",
+}
+SENT = {("local_bigquery", "geography"): ["string", "list<l: struct<v: string>>"], ("goccy", "interval"): ["string"]}
 for _name, _type in {"range_date": "date32[day]", "range_datetime": "timestamp[us]", "range_timestamp": "timestamp[us, tz=UTC]"}.items():
     _struct = f"struct<start: {_type}, end: {_type}>"
     OTHERWISE["bqemulator", _name, "arrow"] = OTHERWISE["bqemulator", _name, "avro"] = range_as_struct("start", "end")
@@ -143,11 +171,11 @@ def wire_types(peer, table):
         session = client.create_read_session(parent=f"projects/{PROJECT}", read_session=wanted, max_stream_count=1, timeout=30)
     schema = pa.ipc.read_schema(pa.py_buffer(session.arrow_schema.serialized_schema))
     assert schema.field("v").metadata is None or b"range" not in schema.field("v").metadata.get(b"ARROW:extension:name", b"")
-    return [str(schema.field(name).type) for name in ("v", "r")]
+    return [str(schema.field(name).type) for name in ("v", "r") if name in schema.names]
 
 
 def copy(run, peer, table, path, *options):
-    run("copy", f"bq:{PROJECT}.{DATASET}.{table}", path, "--bigquery-storage-endpoint", f"http://127.0.0.1:{peer.grpc}", "--quiet", *options)
+    run("copy", f"bq:{PROJECT}.{DATASET}.{table}", path, "--bigquery-storage-endpoint", f"http://127.0.0.1:{peer.grpc}", "--quiet", *ONE_STREAM.get(peer.name, []), *options)
     return pq.ParquetFile(path).read()
 
 
@@ -181,6 +209,8 @@ def test_every_value(peer, run, tmp_path, kind):
 
 def test_many_rows_through_several_streams(peer, run, tmp_path):
     rows = 300_000
+    if peer.name in ONE_STREAM:
+        pytest.skip(f"{peer.name} has one stream only")
     peer.query(f"CREATE TABLE {DATASET}.many AS SELECT n AS id, CONCAT('row ', CAST(n AS STRING)) AS name FROM UNNEST(GENERATE_ARRAY(1, {rows})) AS n")
     where = ["--bigquery-storage-endpoint", f"http://127.0.0.1:{peer.grpc}", "--max-stream-count", 4]
     assert json.loads(run("plan", f"bq:{PROJECT}.{DATASET}.many", "--json", *where)[0])["streams"] > 1
