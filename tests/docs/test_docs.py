@@ -106,7 +106,7 @@ def test_the_first_steps_are_what_they_say(headrace, tmp_path):
             assert last == block
             shown += 1
     assert shown == 4
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["first-steps.md", "orders.csv", "orders.json", "ready", "serve.log"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first-steps.md", "orders.csv", "orders.json", "serve.log"]
 
 
 def documented_commands():

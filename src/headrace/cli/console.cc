@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -41,6 +43,15 @@ std::string Printable(std::string_view text) {
   std::string clean;
   for (char c : text) clean += (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f ? '?' : c;
   return clean;
+}
+
+/// Not where the same resume would end the same way: the error's text says what to do instead.
+bool ResumeMayHelp(const arrow::Status& status) {
+  const ErrorInfo* info = GetErrorInfo(status);
+  if (info == nullptr) return true;
+  constexpr std::array<std::string_view, 5> kForGood = {"SESSION_EXPIRED", "FILE_LOST", "FILE_CHANGED", "SCHEMA_CHANGED",
+                                                        "CHECKPOINT_DAMAGED"};
+  return std::ranges::find(kForGood, std::string_view(info->reason)) == kForGood.end();
 }
 
 }  // namespace
@@ -138,6 +149,7 @@ void Console::Log(LogLevel level, std::string_view message) {
 
 void Console::Error(const arrow::Status& status, std::string_view resume_command) {
   EndProgress();
+  if (!ResumeMayHelp(status)) resume_command = {};
   if (options_.json) {
     Result(ErrorToJson(status, resume_command));
     return;

@@ -73,6 +73,9 @@ const CsvCase kCsvCases[] = {
     {"1\n\n2.5\n", "double", "[1, null, 2.5]"},
     {"9007199254740993\n", "int64", "[9007199254740993]"},
     {"18446744073709551616\n0.5\n1e300\n", "double", "[18446744073709551616, 0.5, 1e300]"},
+    {"01234\n7\n", "string", R"(["01234", "7"])"},  // a code: found by a user, who lost the zero
+    {"0\n-0.5\n0e1\n", "double", "[0, -0.5, 0]"},
+    {"0.10000000000000001\n", "double", "[0.1]"},
     {"true\nFalse\n", "bool", "[true, false]"},
     {"2013-01-01\n0001-01-01\n9999-12-31\n", "date32[day]", "[15706, -719162, 2932896]"},
     {"10:00:00\n10:00:00.25\n", "time64[us]", "[36000000000, 36000250000]"},
@@ -191,6 +194,7 @@ TEST(ReadTableTest, RefusedWithTheReason) {
   WriteText(root / "open.csv", "a,b\n1,x\n2,\"y\n3,z\n");
   WriteText(root / "digits.csv", "n\n1\n9223372036854775809\n");
   WriteText(root / "mixed.csv", "n,k\n0.5,1\n,2\n-9007199254740993,3\n");
+  WriteText(root / "decimals.csv", "n\n1.5\n123456789012345678.12\n");
   struct Case {
     const char* name;
     Code code;
@@ -209,6 +213,7 @@ TEST(ReadTableTest, RefusedWithTheReason) {
       {"bad.csv.gz", Code::kInvalidArgument, "bad.csv.gz"},
       {"digits.csv", Code::kInvalidArgument, "column n, row 1: 9223372036854775809"},
       {"mixed.csv", Code::kInvalidArgument, "column n, row 2: -9007199254740993"},
+      {"decimals.csv", Code::kInvalidArgument, "column n, row 1: 123456789012345678.12"},
       {"open.csv", Code::kInvalidArgument, "line 3, field 2: the quote that opens here is never closed"},
   };
   for (const auto& item : cases) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// A whole number that FLOAT64 would change.
+// A number that FLOAT64 would change.
 struct LostDigits {
   int64_t row = 0;
   std::string text;
@@ -153,9 +153,9 @@ struct JsonSchemaInference::State {
       return KindOfText(text);
     }
     ARROW_ASSIGN_OR_RAISE(auto token, internal::NumberToken(value));
-    if (token.find_first_of(".eE") != std::string_view::npos) return TypeKind::kFloat64;
-    if (!seen->lost && !DoubleHolds(token)) seen->lost = LostDigits{row, std::string(token)};
-    return ParseInt64(token).ok() ? TypeKind::kInt64 : TypeKind::kFloat64;
+    const bool whole = token.find_first_of(".eE") == std::string_view::npos;
+    if (!seen->lost && (whole ? !DoubleHolds(token) : LosesDigitsAsDouble(token))) seen->lost = LostDigits{row, std::string(token)};
+    return whole && ParseInt64(token).ok() ? TypeKind::kInt64 : TypeKind::kFloat64;
   }
 
   static arrow::Result<std::vector<Field>> FieldsOf(const Seen& parent) {
@@ -164,11 +164,11 @@ struct JsonSchemaInference::State {
       Field field{
           .name = seen.name, .kind = seen.kind.value_or(TypeKind::kString), .mode = seen.arrays ? Mode::kRepeated : Mode::kNullable};
       if (field.kind == TypeKind::kFloat64 && seen.lost) {
-        return internal::AtPlace(
-            arrow::Status::Invalid(fmt::format("{} would lose digits as FLOAT64, which other values of the column or its "
-                                               "size ask for; give a schema with NUMERIC, BIGNUMERIC or STRING",
-                                               Quoted(seen.lost->text))),
-            seen.path, seen.lost->row);
+        return internal::AtPlace(arrow::Status::Invalid(fmt::format(
+                                     "{} would lose digits as FLOAT64, which other values of the column or its "
+                                     "size or point ask for; give a schema with NUMERIC, BIGNUMERIC or STRING, or FLOAT64 if that is meant",
+                                     Quoted(seen.lost->text))),
+                                 seen.path, seen.lost->row);
       }
       if (field.kind == TypeKind::kStruct) {
         if (seen.fields.empty())

@@ -260,6 +260,27 @@ arrow::Result<double> ParseDouble(std::string_view text) {
   return negative ? -value : value;
 }
 
+bool LosesDigitsAsDouble(std::string_view decimal) {
+  constexpr size_t kAlwaysHeld = 15;   // DBL_DIG: so many digits of any decimal come back from a double
+  constexpr size_t kMostExact = 1100;  // more than the digits of any double written out
+  if (decimal.size() <= kAlwaysHeld) return false;
+  std::string digits;
+  bool has_point = false;
+  for (const char c : decimal.substr(0, decimal.find_first_of("eE"))) {
+    has_point |= c == '.';
+    if (c >= '0' && c <= '9' && (c != '0' || !digits.empty())) digits += c;
+  }
+  while (has_point && digits.ends_with('0')) digits.pop_back();
+  if (digits.size() <= kAlwaysHeld) return false;
+  const auto value = ParseDouble(decimal);
+  if (!value.ok() || !std::isfinite(*value)) return false;
+  if (digits.size() > kMostExact) return true;
+  std::string held = fmt::format("{:.{}e}", std::abs(*value), digits.size() - 1);
+  held.resize(held.find('e'));
+  std::erase(held, '.');
+  return held != digits;
+}
+
 void AppendDecimal(const arrow::Decimal256& value, int scale, std::string* out) {
   Words words = value.little_endian_array();
   const bool negative = (words[3] >> 63) != 0;

@@ -40,6 +40,9 @@ arrow::Result<bool> ParseBool(std::string_view text);
 /// error, what is nearer to zero than the smallest subnormal is zero.
 void AppendDouble(double value, std::string* out);
 arrow::Result<double> ParseDouble(std::string_view text);
+/// True for a decimal that has digits which the double nearest to it has not: printed with as many digits, it reads otherwise.
+/// 0.10000000000000001 and 0.1 are the same double and either is good; 123456789012345678.12 is not.
+bool LosesDigitsAsDouble(std::string_view decimal);
 
 /// What becomes of digits after the point that the column's scale has no place for.
 enum class DecimalRounding { kError, kHalfAwayFromZero, kHalfEven };

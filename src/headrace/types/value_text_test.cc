@@ -395,5 +395,35 @@ TEST(Utf8Test, WholeTexts) {
   }
 }
 
+// Found by a user: 123456789012345678.12 in a CSV became 123456789012345680.0 without a word.
+TEST(ValueText, DigitsThatADoubleDoesNotHold) {
+  const struct {
+    const char* text;
+    bool loses;
+  } cases[] = {{"0.1", false},
+               {"0.10000000000000001", false},  // %.17g
+               {"0.100000000000000005551115123125782702", false},
+               {"0.10000000000000000000", false},
+               {"0.1000000000000000055511", false},
+               {"0.1000000000000000000001", true},
+               {"3.141592653589793116", false},  // %.18f
+               {"3.141592653589793238", true},   // more of pi
+               {"123456789012345678.12", true},
+               {"-123456789012345678.12", true},
+               {"9007199254740993", true},
+               {"9007199254740993.0", true},
+               {"9007199254740992", false},
+               {"18446744073709551616", false},
+               {"000000000000000000001.5", false},
+               {"1e300", false},
+               {"1.2345678901234567891e-5", true},
+               {"5e-324", false},
+               {"nan", false},
+               {"-Infinity", false},
+               {"1234567890123456789012345678901234567890e999", false}};  // no double at all
+  for (const auto& c : cases) EXPECT_EQ(LosesDigitsAsDouble(c.text), c.loses) << c.text;
+  EXPECT_TRUE(LosesDigitsAsDouble("0." + std::string(3000, '3')));
+}
+
 }  // namespace
 }  // namespace headrace

@@ -16,7 +16,7 @@ class TypeGuess {
   void Add(std::string_view text, int64_t row, const std::string& path, int64_t line);
 
   /// INT64, FLOAT64, BOOL, DATE, TIME, DATETIME (dates alone among them too), TIMESTAMP (with an offset or Z), else STRING; STRING without
-  /// any value. Whole numbers that do not fit into INT64 and would lose digits as FLOAT64 are an error that names the first of them.
+  /// any value. Numbers that are no INT64 and would lose digits as FLOAT64 are an error that names the first of them.
   arrow::Result<TypeKind> Finish(const std::string& column) const;
 
  private:
@@ -25,7 +25,7 @@ class TypeGuess {
 
   uint32_t possible_ = ~uint32_t{0};  // bit i: kCandidates[i]
   bool any_ = false;
-  // The first whole number that FLOAT64 does not hold.
+  // The first number that FLOAT64 does not hold.
   std::string lost_text_{};
   int64_t lost_row_ = 0;
   std::string lost_path_{};

@@ -18,7 +18,7 @@ constexpr int64_t kMostRowsLookedFor = 1'000;
 arrow::Result<std::shared_ptr<const avro::Schema>> ParseWriter(std::string_view text) {
   auto schema = avro::Schema::Parse(text);
   if (schema.ok()) return schema;
-  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows"},
+  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .reason = "CORRUPT_RESPONSE"},
                    fmt::format("the Avro schema of a response cannot be read: {}", schema.status().message()));
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kLargestBuffer = int64_t{1} << 31;
 
 arrow::Status BadRows(std::string_view why) {
-  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows"},
+  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .reason = "CORRUPT_RESPONSE"},
                    fmt::format("the Arrow rows of a response cannot be decoded: {}", why));
 }
 
@@ -212,8 +212,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::Decode(const st
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowDecoder::DecodeRows(const std::shared_ptr<arrow::Buffer>& bytes,
                                                                             int64_t row_count) {
   ARROW_ASSIGN_OR_RAISE(auto rows, Decode(bytes));
-  if (rows->num_rows() != row_count) return BadRows(fmt::format("the response names {} rows but holds {}", row_count, rows->num_rows()));
-  return rows;
+  if (rows->num_rows() == row_count) return rows;
+  return MakeError(
+      {.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .reason = "ROW_COUNT"},
+      fmt::format("the Arrow rows of a response cannot be decoded: the response names {} rows but holds {}", row_count, rows->num_rows()));
 }
 
 }  // namespace headrace::bigquery

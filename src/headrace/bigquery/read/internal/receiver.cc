@@ -394,14 +394,16 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
   std::string text =
       fmt::format("ReadRows of stream {} at offset {} {} {}: {}", stream_.stream, received_, what, CodeName(failure.code), failure.message);
   const int64_t now = MillisSinceEpoch(context_.clock->Now());
-  if (stream_.session_expires_ms > 0 && now > stream_.session_expires_ms) {
-    // Which status an expired session answers was never measured (fact R7), so the clock adds the hint and decides nothing.
+  const bool is_over = stream_.session_expires_ms > 0 && now > stream_.session_expires_ms;
+  // Which status an expired session answers was never measured (fact R7), so the clock, or the server's words, add the hint and decide
+  // nothing.
+  if (is_over || (failure.code != Code::kUnauthenticated && failure.message.find("session expired") != std::string::npos)) {
     info.reason = "SESSION_EXPIRED";
     const int64_t lived = stream_.session_created_ms > 0 ? (stream_.session_expires_ms - stream_.session_created_ms) / 60'000 : 0;
     text += fmt::format(
-        ". The read session expired at {}{}: a resume would use the same session, so start the read anew, with more streams or fewer "
-        "columns",
-        FormatTime(stream_.session_expires_ms), lived > 0 ? fmt::format(" after {} h {} min", lived / 60, lived % 60) : "");
+        ". The read session {}{}: a resume would use the same session, so start the read anew, with more streams or fewer columns",
+        is_over ? fmt::format("expired at {}", FormatTime(stream_.session_expires_ms)) : "is over",
+        is_over && lived > 0 ? fmt::format(" after {} h {} min", lived / 60, lived % 60) : "");
     return MakeError(std::move(info), std::move(text));
   }
   if (failure.message.starts_with("Received http2 header with status")) {

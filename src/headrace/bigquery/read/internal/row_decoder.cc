@@ -31,7 +31,11 @@ arrow::Result<std::shared_ptr<arrow::Buffer>> RowBytes(const ReadRowsMessage& me
   if (message.uncompressed_bytes > 0 && stream.response_compression != ResponseCompression::kNone)
     return DecompressResponse(*bytes, message.uncompressed_bytes, ArrowDecoder::Pool());
   if (message.uncompressed_bytes > 0 && message.uncompressed_bytes != bytes->size()) {
-    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .resource = stream.stream},
+    return MakeError({.code = Code::kDataLoss,
+                      .service = "BigQuery Storage Read",
+                      .method = "ReadRows",
+                      .resource = stream.stream,
+                      .reason = "CORRUPT_RESPONSE"},
                      fmt::format("a response says that its {} bytes were {} before compression, which was not asked for", bytes->size(),
                                  message.uncompressed_bytes));
   }

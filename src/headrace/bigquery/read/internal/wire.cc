@@ -38,7 +38,7 @@ constexpr int64_t kLongestSchema = int64_t{64} << 20;
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();  // of one response; Arrow's arrays of 32-bit offsets hold no more
 
 arrow::Status Malformed(const char* what) {
-  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows"},
+  return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .method = "ReadRows", .reason = "CORRUPT_RESPONSE"},
                    fmt::format("a response of ReadRows is malformed: {}", what));
 }
 
