@@ -24,6 +24,8 @@ ROWS = 1_500
 FORMATS = ["parquet", "arrow", "arrows", "csv", "ndjson", "avro"]
 SCALARS = ["id", "Flag", "score", "name", "payload", "amount", "day", "at_time", "civil", "moment"]
 TEXT = ("csv", "ndjson")
+# Of these a CSV without a schema holds every value: FLOAT64 has not all digits of NUMERIC, which is an error.
+GUESSED = ",".join(name for name in SCALARS if name != "amount")
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +140,7 @@ def test_options_that_say_how_values_are_read(run, tmp_path, kind, field, text, 
                                                 (".arrow", ["--arrow-compression", "zstd"]), (".arrows", ["--arrow-compression", "lz4"])])
 def test_compression_of_single_files(run, scalars, table, tmp_path, extension, options):
     path = tmp_path / f"x{extension}"
-    run("copy", scalars, path, *options)
+    run("copy", scalars, path, "--selected-fields", GUESSED, *options)
     start = path.read_bytes()[:400]
     if extension.endswith(".gz"):
         assert start[:2] == b"\x1f\x8b"
@@ -271,7 +273,7 @@ def test_columns_are_chosen_in_any_case(run, parts, table, tmp_path):
 
 
 def test_small_splits_are_read_side_by_side(run, scalars, table, tmp_path):
-    run("copy", scalars, tmp_path / "x.csv", "--ordered")
+    run("copy", scalars, tmp_path / "x.csv", "--ordered", "--selected-fields", GUESSED)
     plan = json.loads(run("plan", tmp_path / "x.csv", "--split-bytes", "20KB", "--json")[0])
     assert plan["splits"] > 5
     out, _ = run("copy", tmp_path / "x.csv", f"{tmp_path}/out/", "--split-bytes", "20KB", "--readers", 4, "--json")
