@@ -134,11 +134,12 @@ def test_a_thousand_checkpoints_hold_no_more_than_a_hundred(headrace, tmp_path):
                                  "--checkpoint-interval", "20ms", "--max-rows-per-second", 30_000, "--max-rows-per-batch", 500, "--memory-limit", "64MiB", "--quiet")
         try:
             wait_until(lambda: checkpoints() >= 100 or process.poll() is not None, 120, "checkpoint 100")
-            early = [resident(process) for _ in range(20) if time.sleep(0.05) is None]
+            early = [resident(process) for _ in range(60) if time.sleep(0.05) is None]
             wait_until(lambda: checkpoints() >= 1000 or process.poll() is not None, 400, "checkpoint 1000")
             assert process.poll() is None, "it ended before checkpoint 1000"
-            late = [resident(process) for _ in range(20) if time.sleep(0.05) is None]
+            late = [resident(process) for _ in range(60) if time.sleep(0.05) is None]
         finally:
             process.kill()
             process.communicate()
-    assert sorted(late)[10] <= 1.05 * sorted(early)[10], f"{early} then {late}"
+    # The least of three seconds: what comes and goes with the batches on their way is no growth.
+    assert min(late) <= 1.05 * min(early), f"{early} then {late}"
