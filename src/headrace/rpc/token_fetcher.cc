@@ -32,17 +32,6 @@ RpcFailure Failure(TokenFault fault, std::string text) {
   return {.code = Code::kUnauthenticated, .message = std::move(text), .token = fault};
 }
 
-/// RFC 6749, 5.2: letters and underscores; anything else is not repeated.
-std::string ErrorWord(const nlohmann::json& json) {
-  const auto found = json.find("error");
-  if (found == json.end() || !found->is_string()) return "";
-  const auto& word = found->get_ref<const std::string&>();
-  constexpr size_t kLongestWord = 40;
-  const bool plain =
-      word.size() <= kLongestWord && std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-  return plain ? word : "";
-}
-
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -63,6 +52,22 @@ bool SharesSecret(std::string_view word, std::string_view sent) {
     if (sent.find(word.substr(first, length)) != std::string_view::npos) return true;
   }
   return false;
+}
+
+/// RFC 6749, 5.2: letters and underscores; anything else is not repeated.
+std::string ErrorWord(const nlohmann::json& json, std::string_view sent) {
+  const auto found = json.find("error");
+  if (found == json.end() || !found->is_string()) return "";
+  const auto& word = found->get_ref<const std::string&>();
+  constexpr size_t kLongestWord = 40;
+  const bool plain =
+      word.size() <= kLongestWord && std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+  // RFC 6749, 5.2; some have a part of a parameter's name in them, and none is a secret.
+  constexpr std::array<std::string_view, 8> kKnown = {"invalid_request",     "invalid_client",         "invalid_grant",
+                                                      "unauthorized_client", "unsupported_grant_type", "invalid_scope",
+                                                      "server_error",        "temporarily_unavailable"};
+  const bool known = std::find(kKnown.begin(), kKnown.end(), word) != kKnown.end();
+  return known || (plain && !SharesSecret(word, sent)) ? word : "";
 }
 
 /// A word of a language ("short-lived", "JWT") or a small number, and nothing of what was sent: anything else may be a secret.
@@ -277,7 +282,7 @@ arrow::Result<FetchedToken> ParseTokenAnswer(std::string_view body) {
 std::string DescribeTokenRefusal(std::string_view body, std::string_view sent) {
   const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) return "";
-  std::string word = ErrorWord(json);
+  std::string word = ErrorWord(json, sent);
   const auto found = json.find("error_description");
   if (word.empty() || found == json.end() || !found->is_string()) return word;
   const std::string sentence = PlainSentence(found->get_ref<const std::string&>(), sent);

@@ -96,6 +96,9 @@ TEST(TokenRefusal, IsToldWithoutWhatCouldBeASecret) {
       {"", ""},
   };
   for (const auto& c : cases) EXPECT_EQ(DescribeTokenRefusal(c.body, "client_secret=open-sesame&a=b"), c.text) << c.body;
+  // Found by fuzzing: the word itself. Those of the standard are told, whatever the names of parameters are.
+  EXPECT_EQ(DescribeTokenRefusal(R"({"error":"opensesames","error_description":"x"})", "client_secret=opensesame"), "");
+  EXPECT_EQ(DescribeTokenRefusal(R"({"error":"unsupported_grant_type"})", "grant_type=x"), "unsupported_grant_type");
   std::string words = R"({"error":"e","error_description":")";
   for (int i = 0; i < 1'000; ++i) words += "word ";
   EXPECT_LT(DescribeTokenRefusal(words + "\"}", "").size(), 200U);

@@ -46,6 +46,7 @@ TEST(JsonSchemaInferenceTest, NarrowestTypeOfAllValues) {
   for (const auto& item : cases) {
     JsonSchemaInference inference;
     std::vector<std::string> rows;
+    rows.reserve(item.values.size() + 1);
     for (const auto& value : item.values) rows.push_back("{\"c\": " + value + "}");
     rows.push_back("{}");
     for (size_t i = 0; i < rows.size(); ++i) ASSERT_TRUE(inference.Add(rows[i], static_cast<int64_t>(i)).ok()) << rows[i];
@@ -88,7 +89,7 @@ struct BadCase {
 
 TEST(JsonSchemaInferenceTest, WhatNoSchemaFitsIsNamed) {
   std::string deep = "1";
-  for (int i = 0; i < 5'000; ++i) deep = "{\"s\":" + deep + "}";
+  for (int i = 0; i < 5'000; ++i) deep.insert(0, "{\"s\":").append("}");
   const BadCase cases[] = {
       {{"{\"c\": [1]}", "{\"c\": 1}"}, "c", "an array in one row"},
       {{"{\"c\": {\"x\": 1}}", "{\"c\": 1}"}, "c", "an object in one row"},

@@ -1,5 +1,6 @@
 #include "headrace/types/value_text.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -118,7 +119,7 @@ TEST(ValueTextTest, Double) {
     std::memcpy(&value, &bits, sizeof(value));
     if (std::isnan(value)) continue;
     double back = ParseDouble(Text(AppendDouble, value)).ValueOrDie();
-    ASSERT_EQ(std::memcmp(&back, &value, sizeof(value)), 0) << Text(AppendDouble, value);
+    ASSERT_EQ(std::bit_cast<uint64_t>(back), bits) << Text(AppendDouble, value);
   }
 }
 
