@@ -74,7 +74,9 @@ std::string ErrorWord(const nlohmann::json& json, std::string_view sent) {
 bool IsPlainWord(std::string_view word, std::string_view sent) {
   constexpr size_t kLongestWord = 20;
   constexpr size_t kLongestNumber = 4;
+  constexpr size_t kMostAround = 4;  // of punctuation
   const std::string_view core = Core(word);
+  if (word.size() > core.size() + kMostAround) return false;
   if (core.size() <= kLongestNumber && std::all_of(core.begin(), core.end(), IsDigit)) return true;
   const bool of_letters = std::all_of(core.begin(), core.end(), [](char c) { return IsLetter(c) || c == '-'; });
   return of_letters && core.size() <= kLongestWord && !SharesSecret(core, sent);

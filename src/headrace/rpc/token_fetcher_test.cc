@@ -99,6 +99,9 @@ TEST(TokenRefusal, IsToldWithoutWhatCouldBeASecret) {
   // Found by fuzzing: the word itself. Those of the standard are told, whatever the names of parameters are.
   EXPECT_EQ(DescribeTokenRefusal(R"({"error":"opensesames","error_description":"x"})", "client_secret=opensesame"), "");
   EXPECT_EQ(DescribeTokenRefusal(R"({"error":"unsupported_grant_type"})", "grant_type=x"), "unsupported_grant_type");
+  // Found by fuzzing: a short word in much punctuation is long.
+  EXPECT_EQ(DescribeTokenRefusal(R"({"error":"e","error_description":"in minutes)...., then )" + std::string(300, '.') + "\"}", ""),
+            "e (in ... then ...)");
   std::string words = R"({"error":"e","error_description":")";
   for (int i = 0; i < 1'000; ++i) words += "word ";
   EXPECT_LT(DescribeTokenRefusal(words + "\"}", "").size(), 200U);
