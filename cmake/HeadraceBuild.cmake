@@ -10,7 +10,7 @@ if(HEADRACE_SANITIZE)
     target_compile_options(headrace_flags INTERFACE -fno-sanitize-recover=undefined)
   endif()
 endif()
-# What a sanitized program needs in its environment; scripts/test.sh gives the same to programs that pytest starts.
+# What a sanitized unit test needs in its environment; programs that pytest starts get it, and more, from scripts/test.sh.
 set(HEADRACE_TEST_ENVIRONMENT)
 if(HEADRACE_SANITIZE MATCHES address)
   set(HEADRACE_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/sanitizers/leak.supp:print_suppressions=0")

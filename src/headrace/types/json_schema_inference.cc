@@ -51,14 +51,6 @@ TypeKind KindOfText(std::string_view text) {
   return ParseTimestamp(text).ok() ? TypeKind::kTimestamp : TypeKind::kString;
 }
 
-// A whole number that a double holds exactly comes back from it with the same digits.
-bool DoubleHolds(std::string_view integer) {
-  constexpr int64_t kExact = int64_t{1} << 53;  // every whole number up to here is a double
-  if (auto value = ParseInt64(integer); value.ok() && *value >= -kExact && *value <= kExact) return true;
-  auto value = ParseDouble(integer);
-  return value.ok() && fmt::format("{:.0f}", *value) == integer;
-}
-
 bool IsNumber(TypeKind kind) { return kind == TypeKind::kInt64 || kind == TypeKind::kFloat64; }
 
 TypeKind Merged(TypeKind a, TypeKind b) {
@@ -154,7 +146,7 @@ struct JsonSchemaInference::State {
     }
     ARROW_ASSIGN_OR_RAISE(auto token, internal::NumberToken(value));
     const bool whole = token.find_first_of(".eE") == std::string_view::npos;
-    if (!seen->lost && (whole ? !DoubleHolds(token) : LosesDigitsAsDouble(token))) seen->lost = LostDigits{row, std::string(token)};
+    if (!seen->lost && LosesDigitsAsDouble(token)) seen->lost = LostDigits{row, std::string(token)};
     return whole && ParseInt64(token).ok() ? TypeKind::kInt64 : TypeKind::kFloat64;
   }
 
