@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
-#include <arrow/util/utf8.h>
 #include <fmt/format.h>
 
 #include "headrace/avro/internal/machine.h"
 #include "headrace/avro/internal/program.h"
+#include "headrace/types/column_scan.h"
+#include "headrace/types/utf8.h"
 #include "headrace/types/value_text.h"
 
 namespace headrace::avro {
@@ -20,23 +22,18 @@ arrow::Status CannotHold(std::string message) {
 
 // The index of the first value outside [first, last], or -1. The slots of nulls are zero, which is in every range.
 template <typename T>
-int64_t FirstOutside(const T* values, int64_t length, int64_t first, int64_t last) {
-  bool outside = false;
-  for (int64_t i = 0; i < length; ++i) outside |= values[i] < first || values[i] > last;
-  if (!outside) return -1;
+int64_t FirstOutside(const T* values, int64_t length, T first, T last) {
+  if (AreWithin(std::span(values, static_cast<size_t>(length)), first, last)) return -1;
   return std::find_if(values, values + length, [&](T value) { return value < first || value > last; }) - values;
 }
 
-// The index of the first text that is no UTF-8, or -1. All texts together are checked first: they are right if the whole is and none begins
-// inside a character.
+// The index of the first text that is no UTF-8, or -1.
 int64_t FirstInvalid(const Column& column) {
   const int32_t* offsets = column.offsets();
-  bool right = arrow::util::ValidateUTF8(column.data, column.data_size);
-  for (int64_t i = 1; right && i < column.length; ++i) {
-    if (offsets[i] < column.data_size) right = (column.data[offsets[i]] & 0xC0) != 0x80;
-  }
-  for (int64_t i = 0; !right && i < column.length; ++i) {
-    if (!arrow::util::ValidateUTF8(column.data + offsets[i], offsets[i + 1] - offsets[i])) return i;
+  const auto* data = reinterpret_cast<const char*>(column.data);
+  if (AreUtf8(data, {offsets, static_cast<size_t>(column.length) + 1})) return -1;
+  for (int64_t i = 0; i < column.length; ++i) {
+    if (!IsUtf8({data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])})) return i;
   }
   return -1;
 }
@@ -114,7 +111,7 @@ class Decoder::Impl {
         return Outside(index, wrong, fmt::format("the date {} days after 1970-01-01 is outside 0001-01-01 to 9999-12-31", days[wrong]));
       }
       case Check::kTime:
-        wrong = FirstOutside(numbers, column.length, 0, kMicrosPerDay - 1);
+        wrong = FirstOutside(numbers, column.length, int64_t{0}, kMicrosPerDay - 1);
         if (wrong < 0) return arrow::Status::OK();
         return Outside(index, wrong, fmt::format("{} microseconds are no time of a day", numbers[wrong]));
       case Check::kInstant:
@@ -183,11 +180,6 @@ Decoder::~Decoder() = default;
 
 arrow::Result<std::unique_ptr<Decoder>> Decoder::Make(std::shared_ptr<const Schema> writer, std::shared_ptr<arrow::Schema> target,
                                                       arrow::MemoryPool* pool, DecoderLimits limits) {
-  static const bool utf8_ready = [] {
-    arrow::util::InitializeUTF8();
-    return true;
-  }();
-  static_cast<void>(utf8_ready);
   ARROW_ASSIGN_OR_RAISE(Program program, Compile(*writer, *target));
   auto impl = std::make_unique<Impl>(std::move(writer), std::move(target), std::move(program), pool, limits);
   return std::unique_ptr<Decoder>(new Decoder(std::move(impl)));

@@ -1,7 +1,11 @@
 #include "headrace/types/untrusted.h"
 
+#include <span>
+
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
+
+#include "headrace/types/column_scan.h"
 
 namespace headrace {
 namespace {
@@ -11,8 +15,7 @@ arrow::Status CheckOffsets(const arrow::ArrayData& data, int64_t limit) {
   if (data.length == 0) return arrow::Status::OK();
   const auto* offsets = data.GetValues<Offset>(1);
   if (offsets == nullptr) return arrow::Status::Invalid("a column has no offsets");
-  bool ordered = offsets[0] >= 0;
-  for (int64_t i = 0; i < data.length; ++i) ordered &= offsets[i] <= offsets[i + 1];
+  const bool ordered = AreOrdered(std::span(offsets, static_cast<size_t>(data.length) + 1));
   if (ordered && static_cast<int64_t>(offsets[data.length]) <= limit) return arrow::Status::OK();
   return arrow::Status::Invalid("offsets of a column are out of order or beyond its data");
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -16,5 +17,8 @@ std::optional<std::pair<uint32_t, size_t>> FirstCharacter(std::string_view text)
 size_t CharacterLength(std::string_view text);
 /// Whether all of it is UTF-8; fast for ASCII.
 bool IsUtf8(std::string_view text);
+/// Whether each of the texts between two neighbours of `offsets` in `data` is UTF-8, as a column of Arrow has them: one look at all of them
+/// together. The offsets are in order and within `data`. Bytes between the first and the last offset that belong to no text count too.
+bool AreUtf8(const char* data, std::span<const int32_t> offsets);
 
 }  // namespace headrace

@@ -396,6 +396,49 @@ TEST(Utf8Test, WholeTexts) {
   }
 }
 
+TEST(Utf8Test, ColumnsOfTexts) {
+  struct Case {
+    std::string data;
+    std::vector<int32_t> offsets;
+    bool right;
+  };
+  const std::string plain(200, 'a');
+  for (const auto& [data, offsets, right] : {
+           Case{"", {}, true},
+           Case{"", {0}, true},
+           Case{"", {0, 0, 0}, true},
+           Case{"\xFF", {0, 0}, true},           // no text has it
+           Case{"\xFFok\xFF", {1, 2, 3}, true},  // before the first, behind the last
+           Case{"größe", {0, 7}, true},
+           Case{"größe", {0, 2, 4, 4, 6, 7}, true},  // between characters
+           Case{"größe", {0, 3, 7}, false},          // the whole is right, its parts are not
+           Case{"ä", {0, 1, 2}, false},
+           Case{"ä", {0, 1}, false},
+           Case{"ä", {0, 2, 2, 2}, true},  // empty ones at the end
+           Case{"ä", {1, 2}, false},
+           Case{plain + "ä" + plain, {0, 200, 202, 402}, true},
+           Case{plain + "ä" + plain, {0, 201, 402}, false},
+           Case{plain + "\xFF" + plain, {0, 200, 401}, false},
+           Case{plain + "\xFF", {0, 201}, false},
+           Case{plain + "\xFF", {0, 100, 200}, true},
+       }) {
+    EXPECT_EQ(AreUtf8(data.data(), offsets), right) << Quoted(data) << " of " << offsets.size() << " offsets";
+  }
+}
+
+// Each place in a block and behind it, by its own.
+TEST(Utf8Test, AByteOfNoTextIsSeenAnywhere) {
+  for (size_t size = 1; size < 150; ++size) {
+    for (size_t at = 0; at < size; ++at) {
+      std::string text(size, 'x');
+      EXPECT_TRUE(IsUtf8(text));
+      text[at] = '\x80';
+      EXPECT_FALSE(IsUtf8(text)) << at << " of " << size;
+      EXPECT_FALSE(AreUtf8(text.data(), std::vector<int32_t>{0, static_cast<int32_t>(size)})) << at << " of " << size;
+    }
+  }
+}
+
 // Found by a user: 123456789012345678.12 in a CSV became 123456789012345680.0 without a word.
 TEST(ValueText, DigitsThatADoubleDoesNotHold) {
   const struct {
