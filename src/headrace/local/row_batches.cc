@@ -8,8 +8,8 @@
 #include <arrow/array/data.h>
 #include <arrow/array/util.h>
 #include <arrow/util/bit_util.h>
-#include <arrow/util/byte_size.h>
 
+#include "headrace/base/batch_size.h"
 #include "headrace/types/schema.h"
 
 namespace headrace::local {
@@ -163,8 +163,7 @@ arrow::Result<RowBatches> RowBatches::Make(std::shared_ptr<arrow::Schema> schema
     if (batch->num_rows() == 0) continue;
     made.starts.push_back(made.rows);
     made.rows += batch->num_rows();
-    ARROW_ASSIGN_OR_RAISE(int64_t bytes, arrow::util::ReferencedBufferSize(*batch));
-    made.bytes += bytes;
+    made.bytes += ReferencedBytes(*batch);
     made.batches.push_back(std::move(batch));
   }
   return made;

@@ -6,9 +6,10 @@
 #include <arrow/io/interfaces.h>
 #include <arrow/ipc/options.h>
 #include <arrow/ipc/writer.h>
-#include <arrow/util/byte_size.h>
 #include <arrow/util/compression.h>
 #include <google/cloud/bigquery/storage/v1/storage.pb.h>
+
+#include "headrace/base/batch_size.h"
 
 namespace headrace::local {
 namespace {
@@ -137,9 +138,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> NextMessageRows(const RowBatc
   while (true) {
     auto batch = rows.Slice(offset, count);
     if (batch->num_rows() == 1) return batch;
-    ARROW_ASSIGN_OR_RAISE(int64_t bytes, arrow::util::ReferencedBufferSize(*batch));
     // These rows may be larger than the average: half of them again, until the message is near its size.
-    if (bytes <= 2 * limits.bytes) return batch;
+    if (ReferencedBytes(*batch) <= 2 * limits.bytes) return batch;
     count = batch->num_rows() / 2;
   }
 }

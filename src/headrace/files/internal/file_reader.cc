@@ -4,20 +4,13 @@
 #include <limits>
 #include <utility>
 
-#include <arrow/util/byte_size.h>
 #include <fmt/format.h>
 
+#include "headrace/base/batch_size.h"
 #include "headrace/files/internal/file_list.h"
 #include "headrace/files/internal/source_state.h"
 
 namespace headrace {
-namespace {
-
-int64_t BytesOf(const arrow::RecordBatch& rows) {
-  return arrow::util::ReferencedBufferSize(rows).ValueOr(arrow::util::TotalBufferSize(rows));
-}
-
-}  // namespace
 
 arrow::Result<std::unique_ptr<SplitReader>> FileReader::Open(FileAccess access, const JobContext& context,
                                                              const std::shared_ptr<arrow::Schema>& schema, const Split& split) {
@@ -85,7 +78,7 @@ arrow::Result<bool> FileReader::Load() {
     return true;
   }
   rows_ = first == 0 ? std::move(rows) : rows->Slice(first);
-  const int64_t bytes = BytesOf(*rows_);
+  const int64_t bytes = ReferencedBytes(*rows_);
   largest_ = std::max(bytes, largest_ / 2);
   memory_.Resize(bytes);
   return true;
@@ -95,7 +88,7 @@ arrow::Result<Batch> FileReader::Slice() {
   const int64_t left = rows_->num_rows();
   int64_t count = std::min({left, access_.options->max_rows_per_batch, end_row_ - delivered_});
   // Halved until it fits, so that no batch is above the target but a single row that is.
-  while (count > 1 && BytesOf(*rows_->Slice(0, count)) > access_.options->max_bytes_per_batch) count = (count + 1) / 2;
+  while (count > 1 && ReferencedBytes(*rows_->Slice(0, count)) > access_.options->max_bytes_per_batch) count = (count + 1) / 2;
   const bool last = count == left;
   Batch batch{.rows = last ? rows_ : rows_->Slice(0, count), .position = {}};
   batch.memory = memory_.Split(

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <arrow/util/byte_size.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
+#include "headrace/base/batch_size.h"
 #include "headrace/types/required.h"
 
 namespace headrace {
@@ -69,7 +69,7 @@ arrow::Status ParquetFormatWriter::WritePiece(const arrow::RecordBatch& piece) {
 }
 
 arrow::Status ParquetFormatWriter::Write(const arrow::RecordBatch& batch) {
-  const int64_t bytes = arrow::util::ReferencedBufferSize(batch).ValueOr(0);
+  const int64_t bytes = ReferencedBytes(batch);
   const int64_t limit = std::min(kPieceBytes, std::max<int64_t>(encoding_.row_group_memory / 4, 1));
   const int64_t pieces = std::clamp<int64_t>(bytes / limit + 1, 1, std::max<int64_t>(batch.num_rows(), 1));
   const int64_t rows = (batch.num_rows() + pieces - 1) / pieces;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <arrow/util/byte_size.h>
 #include <fmt/format.h>
 
+#include "headrace/base/batch_size.h"
 #include "headrace/base/fail_point.h"
 
 namespace headrace {
@@ -86,7 +86,7 @@ arrow::Status ReaderLoop::Enqueue(const AssignedSplit& assigned, SplitReader* re
   LedgerCounts counts{.wire_bytes = batch.wire_bytes};
   if (batch.rows != nullptr) {
     counts.rows = batch.rows->num_rows();
-    ARROW_ASSIGN_OR_RAISE(counts.memory_bytes, arrow::util::ReferencedBufferSize(*batch.rows));
+    counts.memory_bytes = ReferencedBytes(*batch.rows);
   }
   std::string position = batch.position;
   if (counts.rows == 0) return parts_.ledger->Advance(assigned.attempt, std::move(position), counts, [] {});

@@ -144,7 +144,7 @@ arrow::Result<Batch> StreamReader::Slice() {
   if (stream_.format == SourceFormat::kAvro) {
     count = NextBatchRows(decoder_->row_ends(), first_, most, options_->max_bytes_per_batch);
   } else {
-    ARROW_ASSIGN_OR_RAISE(count, NextBatchRows(*rows_, first_, most, options_->max_bytes_per_batch, whole_fits_));
+    count = NextBatchRows(*rows_, first_, most, options_->max_bytes_per_batch, whole_fits_);
   }
   const int64_t left = rows_->num_rows() - first_;
   const bool last = count == left;

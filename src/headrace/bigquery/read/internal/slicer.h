@@ -9,16 +9,11 @@
 
 #include <arrow/record_batch.h>
 
-#include "headrace/base/error.h"
-
 namespace headrace::bigquery {
-
-/// The bytes of the buffers that a batch refers to: only its own rows' part of each.
-arrow::Result<int64_t> ReferencedBytes(const arrow::RecordBatch& rows);
 
 /// How many rows from `first` on the next batch takes: at least 1 of those left. `whole_fits` says that all rows together are known to be
 /// within the byte target, so that no sizes need to be computed.
-arrow::Result<int64_t> NextBatchRows(const arrow::RecordBatch& rows, int64_t first, int64_t max_rows, int64_t max_bytes, bool whole_fits);
+int64_t NextBatchRows(const arrow::RecordBatch& rows, int64_t first, int64_t max_rows, int64_t max_bytes, bool whole_fits);
 
 /// The same for rows whose serialized bytes count: `row_ends` says where each ended, in order.
 int64_t NextBatchRows(std::span<const uint32_t> row_ends, int64_t first, int64_t max_rows, int64_t max_bytes);

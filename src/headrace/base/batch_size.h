@@ -1,0 +1,14 @@
+// How much memory the rows of a batch take. Free functions, any thread.
+#pragma once
+
+#include <cstdint>
+
+#include <arrow/record_batch.h>
+
+namespace headrace {
+
+/// The bytes of the buffers that the rows of `batch` lie in: of a slice its own part, of a buffer that two columns share each one's. What
+/// arrow::util::ReferencedBufferSize tells, for every batch of every source, so without its price (a builder for each column).
+int64_t ReferencedBytes(const arrow::RecordBatch& batch);
+
+}  // namespace headrace
