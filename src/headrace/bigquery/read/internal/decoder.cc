@@ -5,8 +5,6 @@
 #include <utility>
 
 #include <arrow/array.h>
-#include <arrow/io/memory.h>
-#include <arrow/ipc/message.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/memory_pool.h>
 #include <arrow/table.h>
@@ -143,7 +141,11 @@ arrow::Status ArrowDecoder::Restart(std::string_view schema_bytes) {
   if (!schema.ok()) return BadRows(schema.status().message());
   ARROW_ASSIGN_OR_RAISE(const int64_t end, input.Tell());
   const auto status = decoder_->Consume(arrow::SliceBuffer(bytes, 0, end));
-  return status.ok() ? status : BadRows(status.message());
+  if (!status.ok()) return BadRows(status.message());
+  plain_dictionaries_ = std::make_unique<arrow::ipc::DictionaryMemo>();
+  ARROW_ASSIGN_OR_RAISE(plain_, arrow::ipc::ReadSchema(**schema, plain_dictionaries_.get()));
+  if (!plain_->is_native_endian() || plain_dictionaries_->fields().num_fields() > 0) plain_ = nullptr;
+  return arrow::Status::OK();
 }
 
 arrow::Status ArrowDecoder::CheckWireSchema(const arrow::Schema& schema) const {
@@ -159,13 +161,31 @@ arrow::Status ArrowDecoder::SetWireSchema(std::string_view bytes) {
   return Restart(bytes);
 }
 
+/// Nearly every response: one record batch, parsed once.
+arrow::Status ArrowDecoder::DecodePlain(std::unique_ptr<arrow::ipc::Message> first, arrow::io::BufferReader* input,
+                                        arrow::RecordBatchVector* batches) {
+  static const auto options = ReadOptions();
+  for (auto message = std::move(first); message != nullptr;) {
+    if (message->type() != arrow::ipc::MessageType::RECORD_BATCH) {
+      return arrow::Status::Invalid("a message of type ", arrow::ipc::FormatMessageType(message->type()), " among the rows");
+    }
+    ARROW_ASSIGN_OR_RAISE(auto batch, arrow::ipc::ReadRecordBatch(*message, plain_, plain_dictionaries_.get(), options));
+    batches->push_back(std::move(batch));
+    ARROW_ASSIGN_OR_RAISE(message, arrow::ipc::ReadMessage(input, Pool()));
+  }
+  return arrow::Status::OK();
+}
+
 arrow::Status ArrowDecoder::DecodeInto(const std::shared_ptr<arrow::Buffer>& bytes, arrow::RecordBatchVector* batches) {
   arrow::io::BufferReader input(bytes);
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ipc::Message> first, arrow::ipc::ReadMessage(&input, Pool()));
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::ipc::Message> first, arrow::ipc::ReadMessage(&input, Pool()));
+  if (first != nullptr && first->type() == arrow::ipc::MessageType::RECORD_BATCH && plain_ != nullptr) {
+    return DecodePlain(std::move(first), &input, batches);
+  }
   if (first == nullptr || first->type() != arrow::ipc::MessageType::SCHEMA) {
     // Whole messages only: a decoder left inside one would take the next response for its rest, and after an end marker for nothing.
     int64_t whole = 0;
-    for (auto message = first; message != nullptr;) {
+    for (auto message = std::move(first); message != nullptr;) {
       ARROW_ASSIGN_OR_RAISE(whole, input.Tell());
       ARROW_ASSIGN_OR_RAISE(message, arrow::ipc::ReadMessage(&input, Pool()));
     }

@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include <arrow/io/memory.h>
+#include <arrow/ipc/dictionary.h>
+#include <arrow/ipc/message.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/record_batch.h>
 
@@ -46,11 +49,14 @@ class ArrowDecoder final : public RowDecoder {
   arrow::Status Restart(std::string_view schema_bytes);
   arrow::Status CheckWireSchema(const arrow::Schema& schema) const;
   arrow::Status DecodeInto(const std::shared_ptr<arrow::Buffer>& bytes, arrow::RecordBatchVector* batches);
+  arrow::Status DecodePlain(std::unique_ptr<arrow::ipc::Message> first, arrow::io::BufferReader* input, arrow::RecordBatchVector* batches);
 
   std::shared_ptr<arrow::Schema> result_;
   std::shared_ptr<arrow::Schema> wire_;
   std::unique_ptr<Canonicalizer> canonical_;  // from the wire's columns to the result's; null = they go out as they come
   std::vector<int> wire_columns_;             // for each column of the result: its place on the wire; empty = the same
+  std::shared_ptr<arrow::Schema> plain_;      // of the messages, when it has no dictionaries: each of them is read by itself
+  std::unique_ptr<arrow::ipc::DictionaryMemo> plain_dictionaries_;  // always empty: Arrow's functions want one
   std::shared_ptr<Listener> listener_;
   std::unique_ptr<arrow::ipc::StreamDecoder> decoder_;
   int64_t most_decoded_bytes_ = kMostDecodedBytes;
