@@ -1,7 +1,5 @@
 #include "bench/plain_clients.h"
 
-#include <malloc.h>
-
 #include <future>
 #include <memory>
 #include <utility>
@@ -39,13 +37,6 @@ std::shared_ptr<grpc::Channel> Connect(const ReadPlan& plan, bool tuned) {
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 1 << 20);
   }
   return grpc::CreateCustomChannel(plan.endpoint, grpc::InsecureChannelCredentials(), arguments);
-}
-
-/// Blocks of a message stay on the heap instead of being given back and faulted in again.
-void KeepHeap() {
-  constexpr int kLarge = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, kLarge);
-  mallopt(M_TRIM_THRESHOLD, kLarge);
 }
 
 arrow::Result<storage::ReadSession> CreateSession(const ReadPlan& plan, const std::shared_ptr<grpc::Channel>& channel) {
@@ -88,7 +79,6 @@ arrow::Result<Work> ReadAll(const storage::ReadSession& session, ReadOne read_on
 }  // namespace
 
 arrow::Result<Work> ReadBytes(const ReadPlan& plan) {
-  KeepHeap();
   ARROW_ASSIGN_OR_RAISE(const auto session, CreateSession(plan, Connect(plan, true)));
   auto read_one = [&](const std::string& stream) -> arrow::Result<Work> {
     const auto channel = Connect(plan, true);
@@ -111,7 +101,6 @@ arrow::Result<Work> ReadBytes(const ReadPlan& plan) {
 
 arrow::Result<Work> ReadWithStub(const ReadPlan& plan, bool tuned) {
   if (plan.avro) return arrow::Status::NotImplemented("the plain client reads Arrow only");
-  if (tuned) KeepHeap();
   ARROW_ASSIGN_OR_RAISE(const auto session, CreateSession(plan, Connect(plan, tuned)));
   auto read_one = [&](const std::string& stream) -> arrow::Result<Work> {
     arrow::ipc::DictionaryMemo memo;
