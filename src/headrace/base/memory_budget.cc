@@ -49,6 +49,15 @@ arrow::Result<MemoryReservation> MemoryBudget::Reserve(int64_t bytes, const std:
   return MemoryReservation(this, bytes);
 }
 
+std::optional<MemoryReservation> MemoryBudget::TryReserve(int64_t bytes) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  const bool nobody_waits = serving_ == next_ticket_;
+  if (!nobody_waits || (used_ != 0 && used_ + bytes > limit_)) return std::nullopt;
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  return MemoryReservation(this, bytes);
+}
+
 int64_t MemoryBudget::used() const {
   std::lock_guard<std::mutex> guard(mutex_);
   return used_;

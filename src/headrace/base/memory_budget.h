@@ -59,6 +59,8 @@ class MemoryBudget {
 
   /// Waits, in arrival order, until `bytes` fit. Cancelled when `stop` is requested.
   arrow::Result<MemoryReservation> Reserve(int64_t bytes, const std::stop_token& stop);
+  /// The same without waiting; nothing when `bytes` do not fit now, or somebody waits already.
+  std::optional<MemoryReservation> TryReserve(int64_t bytes);
 
   int64_t limit() const { return limit_; }
   int64_t used() const;

@@ -108,5 +108,39 @@ TEST(MemoryBudgetTest, TheLimitHoldsUnderManyThreads) {
   EXPECT_EQ(budget.used(), 0);
 }
 
+TEST(MemoryBudgetTest, WithoutWaiting) {
+  MemoryBudget budget(100);
+  auto first = budget.TryReserve(60);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->bytes(), 60);
+  EXPECT_FALSE(budget.TryReserve(41).has_value());
+  auto second = budget.TryReserve(40);
+  EXPECT_TRUE(second.has_value());
+  EXPECT_EQ(budget.used(), 100);
+  EXPECT_EQ(budget.peak(), 100);
+  first.reset();
+  second.reset();
+  // One that is larger than all of it, when nothing else is held.
+  EXPECT_TRUE(budget.TryReserve(1000).has_value());
+  EXPECT_EQ(budget.used(), 0);
+  EXPECT_FALSE(budget.last_wait().has_value());
+}
+
+// Who waits comes first, even where a smaller one would fit.
+TEST(MemoryBudgetTest, WithoutWaitingNobodyIsOvertaken) {
+  MemoryBudget budget(100);
+  auto held = budget.TryReserve(60);
+  std::stop_source stop;
+  std::jthread waiting([&] {
+    const auto large = budget.Reserve(50, stop.get_token());
+    EXPECT_TRUE(large.ok());
+  });
+  for (int i = 0; i < 10'000 && !budget.last_wait().has_value(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  EXPECT_FALSE(budget.TryReserve(10).has_value());
+  held.reset();
+  waiting.join();
+  EXPECT_TRUE(budget.TryReserve(10).has_value());
+}
+
 }  // namespace
 }  // namespace headrace

@@ -89,7 +89,9 @@ struct ByteStream::State {
 
   /// Waits for `wanted`, taking note of the other operations on the way. kDone / kNotDone is the operation's own success.
   Waited WaitFor(Tag wanted, Duration limit) {
-    const gpr_timespec until = limit.count() > 0 ? In(limit) : gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    return WaitUntil(wanted, limit.count() > 0 ? In(limit) : gpr_inf_future(GPR_CLOCK_MONOTONIC));
+  }
+  Waited WaitUntil(Tag wanted, gpr_timespec until) {
     while (true) {
       void* tag = nullptr;
       bool ok = false;
@@ -204,14 +206,20 @@ ByteStream::~ByteStream() {
   }
 }
 
-StreamEvent ByteStream::Read(Duration idle_limit) {
+StreamEvent ByteStream::Read(Duration idle_limit, const std::function<void()>& before_waiting) {
   if (!state_->started) {
+    if (before_waiting) before_waiting();
     if (auto failure = state_->AwaitStart(idle_limit)) return *std::move(failure);
   }
   state_->incoming.Clear();
   state_->read_pending = true;
   state_->call->Read(&state_->incoming, AsPointer(kRead));
-  const auto waited = state_->WaitFor(kRead, idle_limit);
+  auto waited = State::Waited::kTimeout;
+  if (before_waiting) waited = state_->WaitUntil(kRead, gpr_inf_past(GPR_CLOCK_MONOTONIC));
+  if (waited == State::Waited::kTimeout) {
+    if (before_waiting) before_waiting();
+    waited = state_->WaitFor(kRead, idle_limit);
+  }
   if (waited == State::Waited::kDone) {
     state_->NoteAnswer();
     return ToMessage(state_->incoming);

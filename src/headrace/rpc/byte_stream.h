@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -52,8 +53,9 @@ class ByteStream {
 
   /// The next message, the end, or a failure, in whose text the access token does not appear whatever the peer says; after the latter two
   /// it is not called again. `idle_limit` bounds the wait for it (zero = none): when it passes, the call is cancelled and the failure is
-  /// marked `stalled`. The limit is of real time, since it is the network that is waited for.
-  StreamEvent Read(Duration idle_limit);
+  /// marked `stalled`. The limit is of real time, since it is the network that is waited for. `before_waiting` is called, at most once,
+  /// when nothing has come yet; where it is given the network is looked at once more without waiting.
+  StreamEvent Read(Duration idle_limit, const std::function<void()>& before_waiting = nullptr);
   void Cancel();
   /// The connection behind the stream does not answer; later calls get another. Read does so itself when the attempt limit passed without
   /// any message.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -21,6 +22,8 @@ constexpr char kService[] = "BigQuery Storage Read";
 // Messages queued ahead of the decoder: enough for sixteen of the usual 1 MiB, so that a link with delay stays full while a batch is
 // decoded.
 constexpr int64_t kPrefetchBytes = int64_t{16} << 20;
+// From so many bytes on it is worth to wake the decoder at once.
+constexpr int64_t kTellAtBytes = int64_t{256} << 10;
 constexpr int64_t kFirstGuess = int64_t{1} << 20;  // the usual size of a response
 constexpr double kNowhere = std::numeric_limits<double>::infinity();
 // What a server says alike so often is so, and not the work of a fault that struck again and again.
@@ -133,6 +136,7 @@ void Receiver::ReceiveUntilDone() {
   rpc::RetryState retry(options_.retry_max_attempts, context_.random);
   while (true) {
     Outcome outcome = ReceiveAll(&retry);
+    Tell();
     DropPendingCut("the call of the stream itself ended first");
     CloseStream();
     if (stop_.stop_requested() || std::holds_alternative<Stopped>(outcome)) return Finish(arrow::Status::Cancelled("cancelled"));
@@ -189,9 +193,13 @@ arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
   const int64_t expected = largest_recent_ > 0 ? largest_recent_ : kFirstGuess;
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, stop_.get_token(), [&] { return queue_.empty() || queued_bytes_ + expected <= kPrefetchBytes; });
+    const auto has_room = [&] { return queue_.empty() || queued_bytes_ + expected <= kPrefetchBytes; };
+    if (!has_room()) changed_.notify_all();
+    changed_.wait(lock, stop_.get_token(), has_room);
   }
   MemoryBudget* budget = context_.memory != nullptr ? context_.memory : UnlimitedBudget();
+  if (auto reserved = budget->TryReserve(expected)) return *std::move(reserved);
+  Tell();
   waits_here_ = true;
   auto reserved = budget->Reserve(expected, stop_.get_token());
   waits_here_ = false;
@@ -201,15 +209,17 @@ arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
 Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
   rpc::ByteStream* call = Open();
   if (call == nullptr) return Stopped{};
+  const std::function<void()> tell = [this] { Tell(); };
   while (true) {
     // While a cut is pending nothing is waited for: what it holds would be held meanwhile.
     arrow::Result<MemoryReservation> memory = pending_.has_value() ? MemoryReservation() : ReserveForNext();
     if (!memory.ok()) return Stopped{};
     if (const auto streams = cutter_.Take()) {
+      Tell();
       OpenPrimary(*streams, *std::move(memory));
       continue;
     }
-    rpc::StreamEvent event = call->Read(Within(options_.idle_limit));
+    rpc::StreamEvent event = call->Read(Within(options_.idle_limit), tell);
     if (stop_.stop_requested()) return Stopped{};
     if (std::holds_alternative<rpc::StreamEnd>(event)) return rpc::StreamEnd{};
     if (auto* failure = std::get_if<rpc::RpcFailure>(&event)) {
@@ -283,9 +293,19 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   std::lock_guard<std::mutex> guard(mutex_);
   if (message.row_count > 0 || message.progress_end > 0) place_ = place;
   queued_bytes_ += message.wire_bytes;
+  untold_bytes_ += message.wire_bytes;
   queue_.emplace_back(Received{.message = std::move(message), .memory = std::move(memory), .fractions_rise = fractions_rise_});
-  changed_.notify_all();
+  if (untold_bytes_ >= kTellAtBytes) {
+    untold_bytes_ = 0;
+    changed_.notify_all();
+  }
   return arrow::Status::OK();
+}
+
+void Receiver::Tell() {
+  if (std::exchange(untold_bytes_, 0) == 0) return;
+  std::lock_guard<std::mutex> guard(mutex_);
+  changed_.notify_all();
 }
 
 arrow::Status Receiver::CheckResumed(const ReadRowsMessage& message) {

@@ -115,6 +115,8 @@ class Receiver {
   Outcome ReceiveAll(rpc::RetryState* retry);
   /// Takes note of a message and queues it; an error is final.
   arrow::Status Accept(ReadRowsMessage message, MemoryReservation memory, rpc::RetryState* retry);
+  /// Wakes who waits for what was queued. Small messages that come together wake it once; always called before this thread waits.
+  void Tell();
   /// An error when a reopened stream began anew instead of at the offset.
   arrow::Status CheckResumed(const ReadRowsMessage& message);
   /// How a message that does not begin where the one before it ended shows that something lies between; nothing when all is well.
@@ -179,6 +181,7 @@ class Receiver {
   int end_asks_ = 0;              // so many of them
   bool end_is_told_ = false;      // and the server told that there are none
   int64_t largest_recent_ = 0;    // bytes of a message
+  int64_t untold_bytes_ = 0;      // queued, and who waits for them was not woken yet
   MonotonicTime opened_at_{0};
   std::optional<PendingCut> pending_;
 
