@@ -1,5 +1,5 @@
-"""read_python.py ENDPOINT TABLE FORMAT COMPRESSION STREAMS: reads a table once with the official Python client, as its documentation shows it, and
-prints what it cost, as JSON. Arrow messages become record batches, Avro messages dicts."""
+"""read_python.py ENDPOINT TABLE FORMAT COMPRESSION STREAMS TIMES: reads a table TIMES times with the official Python client, as its documentation
+shows it, and prints what it cost, as JSON. Arrow messages become record batches, Avro messages dicts."""
 
 import json
 import resource
@@ -12,17 +12,13 @@ from google.cloud.bigquery_storage_v1 import BigQueryReadClient, types
 from google.cloud.bigquery_storage_v1.services.big_query_read.transports import BigQueryReadGrpcTransport
 
 
-def main(endpoint, table, form, compression, streams):
-    channel = grpc.insecure_channel(endpoint, options=[("grpc.max_receive_message_length", -1)])
-    client = BigQueryReadClient(transport=BigQueryReadGrpcTransport(channel=channel))
-    before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+def read_table(client, table, form, compression, streams):
     wanted = types.ReadSession(table=table, data_format=types.DataFormat[form.upper()])
     if compression != "none":
         codec = {"lz4": "LZ4_FRAME", "zstd": "ZSTD"}[compression]
         wanted.read_options.arrow_serialization_options.buffer_compression = types.ArrowSerializationOptions.CompressionCodec[codec]
     session = client.create_read_session(parent="projects/bench", read_session=wanted, max_stream_count=streams)
-    total = {"rows": 0, "bytes": 0}
-    lock = threading.Lock()
+    costs = []
 
     def read(name):
         rows = size = 0
@@ -33,19 +29,26 @@ def main(endpoint, table, form, compression, streams):
                 size += batch.nbytes
             else:
                 rows += sum(1 for _ in page)
-        with lock:
-            total["rows"] += rows
-            total["bytes"] += size
+        costs.append((rows, size))
 
     threads = [threading.Thread(target=read, args=(stream.name,)) for stream in session.streams]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return costs
+
+
+def main(endpoint, table, form, compression, streams, times):
+    channel = grpc.insecure_channel(endpoint, options=[("grpc.max_receive_message_length", -1)])
+    client = BigQueryReadClient(transport=BigQueryReadGrpcTransport(channel=channel))
+    before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+    costs = [cost for _ in range(times) for cost in read_table(client, table, form, compression, streams)]
     wall, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({**total, "wall": wall, "user": after.ru_utime - before.ru_utime, "system": after.ru_stime - before.ru_stime,
+    print(json.dumps({"rows": sum(rows for rows, _ in costs), "bytes": sum(size for _, size in costs), "wall": wall,
+                      "user": after.ru_utime - before.ru_utime, "system": after.ru_stime - before.ru_stime,
                       "minor_faults": after.ru_minflt - before.ru_minflt, "peak_kib": after.ru_maxrss}))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], int(sys.argv[5]))
+    main(*sys.argv[1:5], int(sys.argv[5]), int(sys.argv[6]))
