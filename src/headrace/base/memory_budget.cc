@@ -28,7 +28,7 @@ arrow::Result<MemoryReservation> MemoryBudget::Reserve(int64_t bytes, const std:
   auto fits = [&] { return serving_ == ticket && (used_ == 0 || used_ + bytes <= limit_); };
   if (!fits()) {
     ++waiting_;
-    changed_.wait(lock, stop, fits);
+    changed_.Wait(lock, stop, fits);
     --waiting_;
     last_wait_ = clock_->Monotonic();
   }
@@ -44,7 +44,7 @@ arrow::Result<MemoryReservation> MemoryBudget::Reserve(int64_t bytes, const std:
     abandoned_.erase(gone);
     ++serving_;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (!granted) return arrow::Status::Cancelled("stopped while waiting for memory");
   return MemoryReservation(this, bytes);
 }
@@ -77,7 +77,7 @@ void MemoryBudget::Adjust(int64_t delta) {
   std::lock_guard<std::mutex> guard(mutex_);
   used_ += delta;
   peak_ = std::max(peak_, used_);
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace headrace

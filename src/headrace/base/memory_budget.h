@@ -4,7 +4,6 @@
 // larger than the whole budget is let through when nothing else is held. Any thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "headrace/base/clock.h"
+#include "headrace/base/condition.h"
 #include "headrace/base/error.h"
 
 namespace headrace {
@@ -76,7 +76,7 @@ class MemoryBudget {
   const int64_t limit_;
   Clock* const clock_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  Condition changed_;
   int64_t used_ = 0;
   int64_t peak_ = 0;
   int waiting_ = 0;

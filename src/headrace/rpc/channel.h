@@ -24,16 +24,25 @@ class ChannelCredentials;
 
 namespace headrace::rpc {
 
-/// What a stream may have received without anybody having asked for it. Measured with 1 MiB messages: a window of 8 MiB without probing,
-/// large frames and large reads cost half the CPU of gRPC's defaults.
-inline constexpr int64_t kReceiveWindow = int64_t{8} << 20;
+/// How much a stream of a channel may receive without anybody having asked for it.
+enum class Window {
+  /// A known size for each stream. But of the bytes of a connection only 64 KiB, and what the readers wait for, are under way at once:
+  /// small
+  /// messages cost twice the CPU, and a link with delay is not filled.
+  kFixed,
+  /// gRPC finds out what the path holds, by pings, and widens its windows to that.
+  kProbed,
+};
+/// What a stream's window may hold at most. Fixed: the size that is set. Probed: gRPC knows no limit; over loopback, where a ping takes as
+/// long as what is queued before it, up to 36 MiB a stream were seen (bench/, docs/performance.md).
+constexpr int64_t WindowBytes(Window window) { return window == Window::kFixed ? int64_t{8} << 20 : int64_t{40} << 20; }
 
 struct ChannelOptions {
   Endpoint endpoint{};
   Credentials credentials{};
   std::string quota_project{};                 // sent with every call as x-goog-user-project; empty = an authorized user's own, else none
   std::string ca_bundle{};                     // PEM file of the certificates that are trusted; empty = the system's
-  int channels = 0;                            // 0 = one per two streams, at most eight
+  int channels = 0;                            // 0 = one per two streams, at most eight of each kind of window
   std::chrono::milliseconds connect_limit{0};  // zero = gRPC's own twenty seconds
 };
 
@@ -67,7 +76,8 @@ class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
     std::shared_ptr<grpc::Channel> channel_;
   };
 
-  Lease Acquire();
+  /// A place on the channel of that kind that has the fewest streams. For calls of small answers the kind does not matter.
+  Lease Acquire(Window window = Window::kProbed);
   /// Channels made and not marked broken.
   int open_channels() const;
   const ChannelOptions& options() const { return options_; }
@@ -76,10 +86,11 @@ class ChannelPool : public std::enable_shared_from_this<ChannelPool> {
  private:
   struct Entry {
     std::shared_ptr<grpc::Channel> channel;
+    Window window = Window::kProbed;
     int streams = 0;
   };
   ChannelPool(ChannelOptions options, std::shared_ptr<grpc::ChannelCredentials> credentials, std::unique_ptr<TokenSource> tokens);
-  std::shared_ptr<grpc::Channel> Open();
+  std::shared_ptr<grpc::Channel> Open(Window window);
   void Return(const grpc::Channel* channel);
   void Remove(const grpc::Channel* channel);
 

@@ -33,6 +33,7 @@ struct JobContext {
   Logger* logger = NullLogger();
   MetricRegistry* metrics = nullptr;  // never null when an engine made the context
   MemoryBudget* memory = nullptr;     // never null when an engine made the context
+  int readers = 0;                    // of splits at the same time, at most; 0 = the engine does not say
 };
 
 /// Reads one split. One thread calls Next and PositionAt; Cancel, RequestCut and Progress may come from any thread.

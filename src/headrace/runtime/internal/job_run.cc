@@ -215,6 +215,7 @@ arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writ
                    .restart_delay = parts_.options.restart_delay};
   for (auto& queue : queues_) reader_parts_.queues.push_back(queue.get());
   std::vector<std::unique_ptr<ReaderLoop>> loops;
+  reader_parts_.context.readers = readers;
   for (int i = 0; i < readers; ++i) loops.push_back(std::make_unique<ReaderLoop>(reader_parts_));
   {
     std::lock_guard<std::mutex> guard(look_mutex_);

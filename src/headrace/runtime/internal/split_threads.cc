@@ -78,6 +78,7 @@ arrow::Status SplitThreads::Start(std::function<void(const arrow::Status&)> fail
   failed_ = std::move(failed);
   ended_ = std::move(ended);
   const int count = running_;
+  parts_.context.readers = count;
   for (int i = 0; i < count; ++i) loops_.push_back(std::make_unique<ReaderLoop>(parts_));
   try {
     for (auto& loop : loops_) threads_.emplace_back([this, reader = loop.get()] { Run(reader); });

@@ -2,19 +2,23 @@
 
 #include <algorithm>
 
-#include "headrace/rpc/channel.h"
-
 namespace headrace::bigquery {
 
-int64_t OpenStreams::Most(int64_t budget_bytes, int64_t largest_message) {
-  const int64_t most = std::max<int64_t>(budget_bytes / 2 / (rpc::kReceiveWindow + std::max(largest_message, kUsualMessage)), 1);
+OpenStreams::Room OpenStreams::RoomOf(const MemoryBudget* budget, int readers) {
+  if (budget == nullptr) return {.budget = nullptr, .window = rpc::Window::kProbed};
+  const bool all_fit = readers > 0 && readers <= Most(budget->limit(), rpc::Window::kProbed, kUsualMessage);
+  return {.budget = budget, .window = all_fit ? rpc::Window::kProbed : rpc::Window::kFixed};
+}
+
+int64_t OpenStreams::Most(int64_t budget_bytes, rpc::Window window, int64_t largest_message) {
+  const int64_t most = std::max<int64_t>(budget_bytes / 2 / (rpc::WindowBytes(window) + std::max(largest_message, kUsualMessage)), 1);
   return largest_message > 0 ? most : std::min<int64_t>(most, kBeforeTheFirst);
 }
 
-bool OpenStreams::FitsLocked(const MemoryBudget* budget) const {
-  if (budget == nullptr) return true;
+bool OpenStreams::FitsLocked(const Room& room) const {
+  if (room.budget == nullptr) return true;
   const bool silent = largest_ == 0 && first_opened_.has_value() && std::chrono::steady_clock::now() - *first_opened_ >= kFirstLimit;
-  return open_ < Most(budget->limit(), silent ? kUsualMessage : largest_);
+  return open_ < Most(room.budget->limit(), room.window, silent ? kUsualMessage : largest_);
 }
 
 OpenStreams::Permit OpenStreams::OpenLocked() {
@@ -23,24 +27,24 @@ OpenStreams::Permit OpenStreams::OpenLocked() {
   return Permit(this);
 }
 
-std::optional<OpenStreams::Permit> OpenStreams::Acquire(const MemoryBudget* budget, const std::stop_token& stop) {
+std::optional<OpenStreams::Permit> OpenStreams::Acquire(const Room& room, const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto fits = [&] { return FitsLocked(budget); };
+  const auto fits = [&] { return FitsLocked(room); };
   // Only the time changes the answer without a notice, and only once.
   if (largest_ == 0 && first_opened_.has_value()) changed_.wait_until(lock, stop, *first_opened_ + kFirstLimit, fits);
   if (!changed_.wait(lock, stop, fits)) return std::nullopt;
   return OpenLocked();
 }
 
-std::optional<OpenStreams::Permit> OpenStreams::TryAcquire(const MemoryBudget* budget) {
+std::optional<OpenStreams::Permit> OpenStreams::TryAcquire(const Room& room) {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (!FitsLocked(budget)) return std::nullopt;
+  if (!FitsLocked(room)) return std::nullopt;
   return OpenLocked();
 }
 
-bool OpenStreams::has_room(const MemoryBudget* budget) const {
+bool OpenStreams::has_room(const Room& room) const {
   std::lock_guard<std::mutex> guard(mutex_);
-  return FitsLocked(budget);
+  return FitsLocked(room);
 }
 
 void OpenStreams::Note(int64_t message_bytes) {

@@ -1,8 +1,9 @@
 // How many read streams of a job are open at once, so that what the transport holds for them stays small beside the job's memory budget.
 //
 // For each open stream the transport may hold its receive window and one message beyond the budget. Both together, times the open streams,
-// stay within half of the budget (spec, runtime.md "Memory": resident memory below 1.5 times the limit). One stream may always be open. Any
-// thread; outlives its permits.
+// stay within half of the budget (spec, runtime.md "Memory": resident memory below 1.5 times the limit). One stream may always be open.
+// Where the windows that gRPC widens by itself have room for every reader they are taken, since they are faster; else the small ones, so
+// that not fewer streams are open for them. Any thread; outlives its permits.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "headrace/base/memory_budget.h"
+#include "headrace/rpc/channel.h"
 
 namespace headrace::bigquery {
 
@@ -44,19 +46,27 @@ class OpenStreams {
   /// The size that messages are taken for until then, the usual one of the service.
   static constexpr int64_t kUsualMessage = int64_t{1} << 20;
 
-  /// Waits until one more stream may be opened; nothing when `stop` is requested. `budget` is the job's, null = no limit.
-  std::optional<Permit> Acquire(const MemoryBudget* budget, const std::stop_token& stop);
+  /// What the streams of one job hold of. The same for all of them.
+  struct Room {
+    const MemoryBudget* budget = nullptr;  // the job's; null = no limit
+    rpc::Window window = rpc::Window::kFixed;
+  };
+  /// Of a job with so many readers at most (0 = nobody knows).
+  static Room RoomOf(const MemoryBudget* budget, int readers);
+
+  /// Waits until one more stream may be opened; nothing when `stop` is requested.
+  std::optional<Permit> Acquire(const Room& room, const std::stop_token& stop);
   /// The same without waiting.
-  std::optional<Permit> TryAcquire(const MemoryBudget* budget);
-  bool has_room(const MemoryBudget* budget) const;
+  std::optional<Permit> TryAcquire(const Room& room);
+  bool has_room(const Room& room) const;
   /// A message of so many bytes has come.
   void Note(int64_t message_bytes);
 
   /// How many streams may be open at messages of that size; 0 = none was seen yet.
-  static int64_t Most(int64_t budget_bytes, int64_t largest_message);
+  static int64_t Most(int64_t budget_bytes, rpc::Window window, int64_t largest_message);
 
  private:
-  bool FitsLocked(const MemoryBudget* budget) const;
+  bool FitsLocked(const Room& room) const;
   Permit OpenLocked();
   void Release();
 

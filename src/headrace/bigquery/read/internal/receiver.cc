@@ -53,6 +53,7 @@ Receiver::Receiver(std::shared_ptr<rpc::ChannelPool> pool, const SourceOptions& 
       name_(stream.stream),
       schema_(std::move(schema)),
       shared_(std::move(shared)),
+      room_(OpenStreams::RoomOf(context.memory, context.readers)),
       stream_(std::move(stream)),
       received_(start.rows),
       seen_fraction_(start.low),
@@ -74,7 +75,7 @@ void Receiver::Cancel() {
   std::lock_guard<std::mutex> guard(mutex_);
   if (call_ != nullptr) call_->Cancel();
   if (primary_ != nullptr) primary_->Cancel();
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool Receiver::can_cut() const {
@@ -82,7 +83,7 @@ bool Receiver::can_cut() const {
     std::lock_guard<std::mutex> guard(mutex_);
     if (finished_ || !place_.is_open || !place_.is_known || place_.seen >= 1) return false;
   }
-  return shared_->streams.has_room(context_.memory) && cutter_.can_ask();
+  return shared_->streams.has_room(room_) && cutter_.can_ask();
 }
 
 void Receiver::RequestCut(double fraction) {
@@ -99,7 +100,7 @@ void Receiver::RequestCut(double fraction) {
 
 arrow::Result<Receiver::Item> Receiver::Pop() {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, stop_.get_token(), [&] { return finished_ || !queue_.empty(); });
+  changed_.Wait(lock, stop_.get_token(), [&] { return finished_ || !queue_.empty(); });
   // The flag decides, not the stream: a cancelled call may look failed or cleanly ended (specs 28, 29).
   if (stop_.stop_requested()) return arrow::Status::Cancelled("the reader of ", name_, " was cancelled");
   if (queue_.empty()) {
@@ -109,7 +110,8 @@ arrow::Result<Receiver::Item> Receiver::Pop() {
   Item next = std::move(queue_.front());
   queue_.pop_front();
   if (const auto* received = std::get_if<Received>(&next)) queued_bytes_ -= received->message.wire_bytes;
-  changed_.notify_all();
+  lock.unlock();
+  changed_.NotifyAll();
   return next;
 }
 
@@ -117,12 +119,12 @@ void Receiver::Finish(arrow::Status status) {
   std::lock_guard<std::mutex> guard(mutex_);
   finished_ = true;
   final_status_ = std::move(status);
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void Receiver::Run() {
   waits_here_ = true;
-  const auto permit = shared_->streams.Acquire(context_.memory, stop_.get_token());
+  const auto permit = shared_->streams.Acquire(room_, stop_.get_token());
   waits_here_ = false;
   if (!permit.has_value()) return Finish(arrow::Status::Cancelled("cancelled"));
   {
@@ -157,10 +159,10 @@ std::unique_ptr<rpc::ByteStream> Receiver::StartCall(const std::string& stream) 
   api::ReadRowsRequest request;
   request.set_read_stream(stream);
   if (received_ > 0) request.set_offset(received_);  // unset for 0 (spec 24)
-  return rpc::ByteStream::Open(pool_->Acquire(), {.method = kMethod,
-                                                  .request = request.SerializeAsString(),
-                                                  .routing = rpc::RoutingParameter("read_stream", stream),
-                                                  .attempt_limit = Within(options_.attempt_limit)});
+  return rpc::ByteStream::Open(pool_->Acquire(room_.window), {.method = kMethod,
+                                                              .request = request.SerializeAsString(),
+                                                              .routing = rpc::RoutingParameter("read_stream", stream),
+                                                              .attempt_limit = Within(options_.attempt_limit)});
 }
 
 rpc::ByteStream* Receiver::Open() {
@@ -194,8 +196,8 @@ arrow::Result<MemoryReservation> Receiver::ReserveForNext() {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto has_room = [&] { return queue_.empty() || queued_bytes_ + expected <= kPrefetchBytes; };
-    if (!has_room()) changed_.notify_all();
-    changed_.wait(lock, stop_.get_token(), has_room);
+    if (!has_room()) changed_.NotifyAll();
+    changed_.Wait(lock, stop_.get_token(), has_room);
   }
   MemoryBudget* budget = context_.memory != nullptr ? context_.memory : UnlimitedBudget();
   if (auto reserved = budget->TryReserve(expected)) return *std::move(reserved);
@@ -290,22 +292,19 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   Count(context_.metrics, "responses");
   Count(context_.metrics, "rowsRead", message.row_count);
   Count(context_.metrics, "bytesRead", message.rows == nullptr ? 0 : message.rows->size());
-  std::lock_guard<std::mutex> guard(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   if (message.row_count > 0 || message.progress_end > 0) place_ = place;
   queued_bytes_ += message.wire_bytes;
   untold_bytes_ += message.wire_bytes;
   queue_.emplace_back(Received{.message = std::move(message), .memory = std::move(memory), .fractions_rise = fractions_rise_});
-  if (untold_bytes_ >= kTellAtBytes) {
-    untold_bytes_ = 0;
-    changed_.notify_all();
-  }
+  lock.unlock();
+  if (untold_bytes_ >= kTellAtBytes) Tell();
   return arrow::Status::OK();
 }
 
 void Receiver::Tell() {
-  if (std::exchange(untold_bytes_, 0) == 0) return;
-  std::lock_guard<std::mutex> guard(mutex_);
-  changed_.notify_all();
+  // Without the lock, which who wakes wants: everything was queued under it.
+  if (std::exchange(untold_bytes_, 0) > 0) changed_.NotifyAll();
 }
 
 arrow::Status Receiver::CheckResumed(const ReadRowsMessage& message) {

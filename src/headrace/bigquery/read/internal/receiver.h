@@ -11,7 +11,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -22,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "headrace/base/condition.h"
 #include "headrace/base/memory_budget.h"
 #include "headrace/bigquery/read/internal/position.h"
 #include "headrace/bigquery/read/internal/shared_by_readers.h"
@@ -162,6 +162,7 @@ class Receiver {
   const std::string name_;  // of the stream at first, for Pop
   const std::shared_ptr<arrow::Schema> schema_;
   const std::shared_ptr<SharedByReaders> shared_;
+  const OpenStreams::Room room_;
   std::stop_source stop_;
 
   // Of the receiving thread.
@@ -186,7 +187,7 @@ class Receiver {
   std::optional<PendingCut> pending_;
 
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  Condition changed_;
   // Made and dropped by the receiving thread; cancelled by any, under mutex_.
   std::unique_ptr<rpc::ByteStream> call_;
   std::unique_ptr<rpc::ByteStream> primary_;  // while it is not proven

@@ -23,7 +23,7 @@ constexpr size_t kMostTellingNothing = 100;
 
 void Receiver::OpenPrimary(const CutStreams& streams, MemoryReservation memory) {
   // For a moment both are open.
-  auto permit = shared_->streams.TryAcquire(context_.memory);
+  auto permit = shared_->streams.TryAcquire(room_);
   if (!permit.has_value()) {
     RefuseCut(streams, "the memory limit allows no further stream");
     return;
@@ -178,7 +178,7 @@ arrow::Result<rpc::ByteStream*> Receiver::GoOnWith(PendingCut cut, rpc::RetrySta
     original = std::exchange(call_, std::move(primary_));
     call = call_.get();
     queue_.emplace_back(StreamCut{.near = streams.primary, .far = streams.remainder, .near_share = near_share, .near_fraction = start});
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   original.reset();
   stream_.stream = streams.primary;
