@@ -10,6 +10,7 @@
 #include <arrow/table.h>
 #include <fmt/format.h>
 
+#include "headrace/base/block_pool.h"
 #include "headrace/bigquery/read/internal/columns.h"
 #include "headrace/bigquery/read/internal/schema_drift.h"
 #include "headrace/types/untrusted.h"
@@ -17,6 +18,8 @@
 namespace headrace::bigquery {
 namespace {
 
+// Freed buffers that stay for the next messages, of all readers together: about what one of them receives ahead, twice.
+constexpr int64_t kKeptBytes = int64_t{32} << 20;
 constexpr int64_t kLargestBuffer = int64_t{1} << 31;
 
 arrow::Status BadRows(std::string_view why) {
@@ -65,7 +68,8 @@ class LimitedPool final : public arrow::MemoryPool {
     allowance -= added;
     return arrow::Status::OK();
   }
-  arrow::MemoryPool* const pool_ = arrow::default_memory_pool();
+  BlockPool blocks_{arrow::default_memory_pool(), kKeptBytes};
+  arrow::MemoryPool* const pool_ = &blocks_;
 };
 
 arrow::ipc::IpcReadOptions ReadOptions() {
