@@ -63,6 +63,10 @@ class Column {
         ++length;  // it is zero already
         return;
       case Shape::kFixed:
+        if (width_ == sizeof(int64_t)) {
+          Append(int64_t{0});
+          return;
+        }
         std::memset(values + length * width_, 0, static_cast<size_t>(width_));
         ++length;
         return;

@@ -45,8 +45,14 @@ bool LoadBigEndian(const uint8_t* data, int64_t size, std::array<uint64_t, 4>* w
 
 Machine::Machine(const Program* program, std::vector<Column>* columns, int64_t max_empty_values)
     : program_(*program), ops_(program->ops), columns_(*columns), max_empty_values_(max_empty_values) {
-  for (Op& op : ops_) {
+  // One byte holds any branch's number that a union of two can have.
+  const auto coded = [](int8_t branch) { return static_cast<uint8_t>(branch < 0 ? 0 : branch * 2); };
+  for (size_t step = 0; step < ops_.size(); ++step) {
+    Op& op = ops_[step];
     if (op.column >= 0) op.target = &columns_[static_cast<size_t>(op.column)];
+    op.value_byte = coded(op.value_branch);
+    op.null_byte = coded(op.null_branch);
+    op.null_is_plain = op.null_branch >= 0 && op.nullable && !op.list_of_null && op.column >= 0 && static_cast<size_t>(op.end) == step + 1;
   }
 }
 
@@ -73,9 +79,13 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
   while (step < last) {
     const Op& op = ops[step];
     if (op.value_branch >= 0) {
-      // One byte holds any branch's number that a union of two can have.
-      if (at != end && *at == op.value_branch * 2) {
+      if (at != end && *at == op.value_byte) {
         ++at;
+      } else if (at != end && op.null_is_plain && *at == op.null_byte && ColumnOf(op).validity != nullptr) {
+        ++at;
+        ColumnOf(op).AppendNull();
+        ++step;
+        continue;
       } else {
         bool null = false;
         at = Branch(op, at, &null);

@@ -64,6 +64,9 @@ struct Op {
   bool nullable = true;         // the column may hold null
   bool empty_elements = false;  // list: elements take no byte
   bool list_of_null = false;    // list: null is read as empty
+  bool null_is_plain = false;   // one byte, `null_byte`, is a null of this column alone
+  uint8_t value_byte = 0;       // the value's branch as one byte has it
+  uint8_t null_byte = 0;
   uint8_t width = 0;            // decimal: 16 or 32
   int32_t column = -1;          // into the columns; -1 for a skip
   int32_t end = 0;              // the step after this one and all that is inside it

@@ -25,18 +25,29 @@ inline const uint8_t* ReadLongSlow(const uint8_t* at, const uint8_t* end, int64_
   return nullptr;
 }
 
-/// Two to eight bytes at once, without a branch on their number: the continuation bits say where the integer ends, and the groups of seven
-/// bits are moved together pairwise. Nine and ten bytes are left to ReadLongSlow. Eight bytes must be there.
-inline const uint8_t* ReadLongWide(const uint8_t* at, const uint8_t* end, int64_t* value) {
+/// Eight groups of seven bits, moved together pairwise.
+inline uint64_t JoinGroups(uint64_t word) {
+  word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+  word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+  return (word & 0x000000000fffffff) | (word & 0x0fffffff00000000) >> 4;
+}
+
+/// Two to ten bytes at once, without a branch on their number but for more than eight (hashes and fingerprints are full of those): the
+/// continuation bits say where the integer ends. Ten bytes must be there; null when it has more than 64 bits.
+inline const uint8_t* ReadLongWide(const uint8_t* at, int64_t* value) {
   uint64_t word = 0;
   std::memcpy(&word, at, sizeof word);
   const uint64_t last = ~word & 0x8080808080808080;
-  if (last == 0) return ReadLongSlow(at, end, value);
-  word &= last ^ (last - 1);
-  word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
-  word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
-  word = (word & 0x000000000fffffff) | (word & 0x0fffffff00000000) >> 4;
-  *value = UnZigZag(word);
+  if (last == 0) {
+    const uint64_t ninth = at[8];
+    const uint64_t more = ninth >> 7;
+    const uint64_t tenth = at[9] & (uint64_t{0} - more);  // zero where there is none
+    // The tenth byte has room for the 64th bit only.
+    if (tenth > 1) return nullptr;
+    *value = UnZigZag(JoinGroups(word) | (ninth & 0x7F) << 56 | tenth << 63);
+    return at + 9 + more;
+  }
+  *value = UnZigZag(JoinGroups(word & (last ^ (last - 1))));
   return at + (__builtin_ctzll(last) >> 3) + 1;
 }
 
@@ -47,7 +58,8 @@ __attribute__((always_inline)) inline const uint8_t* ReadLong(const uint8_t* at,
     *value = UnZigZag(*at);
     return at + 1;
   }
-  if (end - at >= static_cast<int64_t>(sizeof(uint64_t))) return ReadLongWide(at, end, value);
+  constexpr int64_t kLongest = 10;
+  if (end - at >= kLongest) return ReadLongWide(at, value);
   return ReadLongSlow(at, end, value);
 }
 
