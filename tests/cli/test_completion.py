@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-VERBS = ["copy", "resume", "plan", "schema", "serve", "completion", "man", "version"]
+VERBS = ["copy", "resume", "plan", "schema", "bench", "serve", "completion", "man", "version"]
 FORMATS = ["parquet", "arrow", "arrows", "csv", "ndjson", "avro"]
 
 

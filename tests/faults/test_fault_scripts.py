@@ -86,14 +86,35 @@ def test_a_message_that_is_lost_or_doubled_is_noticed(headrace, server, table, t
 
 @pytest.mark.parametrize("source_format,action", [
     (source_format, action) for source_format in ["arrow", "avro"]
-    for action in [{"truncate_bytes": 9}, {"truncate_bytes": 10**9}, {"corrupt": {"bytes": 200}}, {"row_count_off_by": 1}, {"row_count_off_by": -1},
-                   {"row_count_off_by": -1000}]])
+    for action in [{"truncate_bytes": 9}, {"truncate_bytes": 10**9}, {"corrupt": {"bytes": 200}}, {"row_count_off_by": 1}, {"row_count_off_by": -1}]])
 def test_a_message_that_is_not_what_it_says_is_an_error(headrace, server, tmp_path, source_format, action):
     server.set_faults({"method": "ReadRows", "call": 1, "after_messages": 3, "action": action})
     out, _ = copy(headrace, server, tmp_path / "out", source_format, code=1, seconds=20)
     assert server.faults_fired() == [1]
     message = json.loads(out)["error"]["message"]
     assert "/streams/0" in message and "150" in message, message
+
+
+NO_MESSAGE = {"row_count_off_by": -1000}  # a count below zero: the bytes are no response of the service
+
+
+@pytest.mark.parametrize("source_format", ["arrow", "avro"])
+def test_what_is_no_message_at_all_is_asked_for_again(headrace, server, table, tmp_path, source_format):
+    """Broken on the way, it comes whole the next time."""
+    server.set_faults({"method": "ReadRows", "call": 1, "after_messages": 3, "action": NO_MESSAGE}, {"method": "ReadRows", "call": 2, "action": NO_MESSAGE})
+    copy(headrace, server, tmp_path / "out", source_format)
+    assert_same_rows(read_result(tmp_path / "out"), table)
+    assert server.faults_fired() == [1, 1] and server.opens() == {0: [0, 150, 150]}
+
+
+@pytest.mark.parametrize("source_format", ["arrow", "avro"])
+def test_what_is_no_message_three_times_is_an_error(headrace, server, tmp_path, source_format):
+    server.set_faults({"method": "ReadRows", "call": 1, "after_messages": 3, "action": NO_MESSAGE}, {"method": "ReadRows", "call": 2, "action": NO_MESSAGE},
+                      {"method": "ReadRows", "call": 3, "action": NO_MESSAGE})
+    out, _ = copy(headrace, server, tmp_path / "out", source_format, code=1, seconds=20)
+    error = json.loads(out)["error"]
+    assert server.faults_fired() == [1, 1, 1] and error["reason"] == "CORRUPT_RESPONSE"
+    assert "/streams/0" in error["message"] and "150" in error["message"]
 
 
 @pytest.mark.parametrize("source_format", ["arrow", "avro"])

@@ -24,7 +24,7 @@ class Wire:
     def copy(self, *options, streams=1, seconds=40, **how):
         """`headrace copy` through the proxy, each stream in one reader's hands: faults are counted by calls. Every limit is short enough for a test, and long enough for a loaded machine; they are given in milliseconds."""
         given = {"--idle-limit": 10_000, "--connect-limit": 10_000, "--retry-max-attempts": 6, "--work-sharing": "false", **dict(zip(options[::2], options[1::2]))}
-        options = [word for name, value in given.items() for word in (name, f"{value * SLOW}ms" if name.endswith("-limit") else value)]
+        options = [word for name, value in given.items() for word in (name, f"{value * SLOW}ms" if name.endswith("-limit") and name != "--memory-limit" else value)]
         return harness.run_headrace(self.headrace, "copy", f"bq:{harness.TABLE}", f"{self.target}/", "--json", "--bigquery-storage-endpoint", self.proxy.endpoint,
                                     "--max-stream-count", streams, *options, seconds=seconds * SLOW, **how)
 

@@ -192,6 +192,14 @@ constexpr Setter<JobOptions> kJobSetters[] = {
     {"fail_point", [](JobOptions&, std::string_view) { return arrow::Status::OK(); }},
 };
 
+constexpr Setter<MeasureOptions> kMeasureSetters[] = {
+    {"ordered", [](MeasureOptions& options, std::string_view text) { return ParseFlag("ordered", text).Value(&options.ordered); }},
+    {"readers", [](MeasureOptions& options, std::string_view text) { return SmallInteger("readers", text).Value(&options.readers); }},
+    {"memory_limit",
+     [](MeasureOptions& options, std::string_view text) { return ParseBytes("memory_limit", text).Value(&options.memory_limit); }},
+    {"duration", [](MeasureOptions& options, std::string_view text) { return ParseDuration("duration", text).Value(&options.duration); }},
+};
+
 template <typename Options, size_t kCount>
 arrow::Status Apply(const Setter<Options> (&setters)[kCount], const OptionValues& values, Options& options) {
   for (const Setter<Options>& setter : setters) {
@@ -203,7 +211,8 @@ arrow::Status Apply(const Setter<Options> (&setters)[kCount], const OptionValues
 
 /// Options of one run of the program: where checkpoints lie, what is printed. They are no part of what the job is.
 bool ConcernsOneRun(const Option& option) {
-  return option.hidden || option.name == "checkpoint" || (option.places & ~unsigned{kOutput | kCommandLine | kServe | kSchemaOutput}) == 0;
+  return option.hidden || option.name == "checkpoint" ||
+         (option.places & ~unsigned{kOutput | kCommandLine | kServe | kSchemaOutput | kMeasurement}) == 0;
 }
 
 /// True for an option whose text is the path of a file that each process reads anew.
@@ -241,6 +250,7 @@ arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source
   if (destination) places |= kFileSink;
   if (verb == kCopy || verb == kResume) places |= kJob;
   if (verb == kSchema) places |= kSchemaOutput;
+  if (verb == kBench) places |= kMeasurement;
   if (verb == kServeVerb) places |= kServe;
   for (const auto& [name, text] : values) {
     const Option* option = FindOption(name);
@@ -281,6 +291,12 @@ arrow::Result<JobOptions> MakeJobOptions(const Address& source, const Address& d
   ARROW_RETURN_NOT_OK(Apply(kJobSetters, values, options));
   if (options.job_name.empty()) options.job_name = StableJobName(source, destination, values);
   options.configuration = ToMap({source, destination, values});
+  return options;
+}
+
+arrow::Result<MeasureOptions> MakeMeasureOptions(const OptionValues& values) {
+  MeasureOptions options;
+  ARROW_RETURN_NOT_OK(Apply(kMeasureSetters, values, options));
   return options;
 }
 

@@ -3,6 +3,7 @@
 // Free functions, any thread. Everything is checked here or in the options' own Make; nothing talks to a service.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,6 +39,15 @@ arrow::Result<FileSourceOptions> MakeFileSourceOptions(const Address& source, co
 arrow::Result<FileSinkOptions> MakeSinkOptions(const Address& destination, const OptionValues& values);
 /// Also fills the job's name and its configuration.
 arrow::Result<JobOptions> MakeJobOptions(const Address& source, const Address& destination, const OptionValues& values);
+
+/// What `bench` does with a source.
+struct MeasureOptions {
+  int readers = 0;                            // ReadOptions
+  int64_t memory_limit = int64_t{512} << 20;  // bytes
+  bool ordered = false;
+  std::chrono::milliseconds duration = std::chrono::seconds{30};  // zero = until the source ends
+};
+arrow::Result<MeasureOptions> MakeMeasureOptions(const OptionValues& values);
 
 arrow::Result<std::shared_ptr<const Source>> MakeSource(const Address& source, const OptionValues& values);
 arrow::Result<std::shared_ptr<const Sink>> MakeSink(const Address& destination, const OptionValues& values);

@@ -74,6 +74,18 @@ const FileSourceRow kFileSourceRows[] = {
     {"split_bytes", "1MiB", [](auto& o) { return o.split_bytes == 1 << 20; }},
 };
 
+struct MeasureRow {
+  std::string name;
+  std::string text;
+  std::function<bool(const MeasureOptions&)> arrived;
+};
+const MeasureRow kMeasureRows[] = {
+    {"ordered", "true", [](auto& o) { return o.ordered; }},
+    {"readers", "3", [](auto& o) { return o.readers == 3; }},
+    {"memory_limit", "1GiB", [](auto& o) { return o.memory_limit == 1 << 30; }},
+    {"duration", "5s", [](auto& o) { return o.duration == std::chrono::seconds{5}; }},
+};
+
 struct SinkRow {
   std::string name;
   std::string text;
@@ -126,6 +138,7 @@ TEST(Make, EveryOptionHasARow) {
   auto files = NamesOf(kFileSourceRows);
   auto sink = NamesOf(kSinkRows);
   auto job = NamesOf(kJobRows);
+  auto measure = NamesOf(kMeasureRows);
   for (const Option& option : Options()) {
     std::string name(option.name);
     if (option.hidden) continue;  // armed by the program; tests/kill sees it work
@@ -141,8 +154,12 @@ TEST(Make, EveryOptionHasARow) {
     if ((option.places & kJob) != 0) {
       EXPECT_EQ(job.erase(name), 1u) << name << " has no row in kJobRows";
     }
+    if ((option.places & kMeasurement) != 0) {
+      EXPECT_EQ(measure.erase(name), 1u) << name << " has no row in kMeasureRows";
+    }
   }
-  EXPECT_TRUE(source.empty() && files.empty() && sink.empty() && job.empty()) << "a row for an option that does not exist";
+  EXPECT_TRUE(source.empty() && files.empty() && sink.empty() && job.empty() && measure.empty())
+      << "a row for an option that does not exist";
 }
 
 TEST(Make, EveryOptionArrivesAndIsNotThereByDefault) {
@@ -168,6 +185,13 @@ TEST(Make, EveryOptionArrivesAndIsNotThereByDefault) {
     auto made = MakeSinkOptions(kDirectory, {{row.name, row.text}});
     ASSERT_TRUE(made.ok()) << made.status();
     EXPECT_EQ(made->path, "/tmp/out/");
+    EXPECT_TRUE(row.arrived(*made));
+  }
+  for (const MeasureRow& row : kMeasureRows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_FALSE(row.arrived(*MakeMeasureOptions({})));
+    auto made = MakeMeasureOptions({{row.name, row.text}});
+    ASSERT_TRUE(made.ok()) << made.status();
     EXPECT_TRUE(row.arrived(*made));
   }
   for (const JobRow& row : kJobRows) {

@@ -14,10 +14,10 @@ namespace {
 
 using enum OptionKind;
 
-constexpr unsigned kReads = kCopy | kPlan | kSchema;  // whoever opens a source
+constexpr unsigned kReads = kCopy | kPlan | kSchema | kBench;  // whoever opens a source
 constexpr unsigned kReadsAgain = kReads | kResume;
 constexpr unsigned kRuns = kCopy | kResume;
-constexpr unsigned kAll = kRuns | kPlan | kSchema;
+constexpr unsigned kAll = kRuns | kPlan | kSchema | kBench;
 constexpr unsigned kEverywhere = kAll | kServeVerb;
 constexpr unsigned kAnySource = kBigQuerySource | kFileSource;
 
@@ -45,8 +45,8 @@ constexpr Option kOptions[] = {
     {"max_stream_count", kInteger, "0 (unset)", "at most so many streams", kBigQuerySource, kReads, "4", "Reading", true},
     {"preferred_min_stream_count", kInteger, "0 (unset)", "ask for so many streams at least, within the cap", kBigQuerySource, kReads, "2",
      "Reading"},
-    {"ordered", kFlag, "false", "keep the storage order: one stream, one reader, one writer", kBigQuerySource | kJob, kReads, "true",
-     "Reading", true},
+    {"ordered", kFlag, "false", "keep the storage order: one stream, one reader, one writer", kBigQuerySource | kJob | kMeasurement, kReads,
+     "true", "Reading", true},
     OneOf("arrow avro",
           {"source_format", kText, "arrow", "of the rows on the wire: arrow or avro", kBigQuerySource, kReads, "avro", "Reading"}),
     OneOf("none lz4 zstd",
@@ -112,10 +112,12 @@ constexpr Option kOptions[] = {
     {"max_file_bytes", kBytes, "0 (no limit)", "start a new file after so many bytes (directory)", kFileSink, kCopy, "1GiB", "Writing"},
     // How the job runs.
     {"job_name", kText, "from the arguments", "name in logs, reports and the service", kJob, kCopy, "nightly-names", "Running"},
-    {"readers", kInteger, "0 (automatic)", "threads that read; streams are cut for more", kJob, kRuns, "4", "Running", true},
+    {"readers", kInteger, "0 (automatic)", "threads that read; streams are cut for more", kJob | kMeasurement, kRuns | kBench, "4",
+     "Running", true},
     {"writers", kInteger, "0 (automatic)", "threads that write, each its own file", kJob, kRuns, "2", "Running", true},
     {"work_sharing", kBool, "true", "idle readers take half of a busy one's BigQuery stream", kJob, kRuns, "false", "Running"},
-    {"memory_limit", kBytes, "512MiB", "bytes held between source and destination", kJob, kRuns, "256MiB", "Running", true},
+    {"memory_limit", kBytes, "512MiB", "bytes held between source and destination", kJob | kMeasurement, kRuns | kBench, "256MiB",
+     "Running", true},
     Path(PathHint::kDirectory, {"checkpoint", kText, "none", "directory that makes the job resumable: headrace resume DIR", kJob, kCopy,
                                 "./names.job", "Running", true}),
     {"checkpoint_interval", kDuration, "60s", "time between checkpoints", kJob, kRuns, "10s", "Running"},
@@ -123,6 +125,7 @@ constexpr Option kOptions[] = {
     {"restart_delay", kDuration, "1s", "wait before such a restart", kJob, kRuns, "5s", "Running"},
     {"max_rows_per_second", kNumber, "0 (no limit)", "slow the whole job to so many rows a second", kJob, kRuns, "50000", "Running"},
     {"max_bytes_per_second", kBytes, "0 (no limit)", "slow the whole job to so many bytes a second", kJob, kRuns, "20MiB", "Running"},
+    {"duration", kDuration, "30s", "stop reading after so long; 0 reads all of it", kMeasurement, kBench, "10s", "Running", true},
     // The local service.
     {"load", kEach, "none", "project.dataset.table=FILE of any format; once for each table", kServe, kServeVerb,
      "demo.nyc.flights=flights.parquet", "Serving", true},
@@ -171,8 +174,10 @@ struct Named {
 constexpr Named kPlaces[] = {{kBigQuerySource, "a BigQuery source"}, {kFileSource, "a file source"},
                              {kFileSink, "a file destination"},      {kJob, "a job"},
                              {kServe, "the local service"},          {kSchemaOutput, "a printed schema"},
-                             {kOutput, "the program's output"},      {kCommandLine, "the command line"}};
-constexpr Named kVerbs[] = {{kCopy, "copy"}, {kResume, "resume"}, {kPlan, "plan"}, {kSchema, "schema"}, {kServeVerb, "serve"}};
+                             {kOutput, "the program's output"},      {kCommandLine, "the command line"},
+                             {kMeasurement, "a measurement"}};
+constexpr Named kVerbs[] = {{kCopy, "copy"},     {kResume, "resume"}, {kPlan, "plan"},
+                            {kSchema, "schema"}, {kBench, "bench"},   {kServeVerb, "serve"}};
 
 std::string Names(std::span<const Named> all, unsigned bits, std::string_view separator) {
   std::string text;

@@ -37,9 +37,10 @@ enum OptionPlace : unsigned {
   kOutput = 32,
   kFileSource = 64,
   kCommandLine = 128,  // what is given to the program, before anything is made of it
+  kMeasurement = 256,  // a source that is read and dropped, to see how fast that is
 };
 
-enum OptionVerb : unsigned { kCopy = 1, kResume = 2, kPlan = 4, kSchema = 8, kServeVerb = 16 };
+enum OptionVerb : unsigned { kCopy = 1, kResume = 2, kPlan = 4, kSchema = 8, kServeVerb = 16, kBench = 32 };
 
 /// What the text of an option names, where that can be completed from the file system.
 enum class PathHint { kNone, kFile, kDirectory };

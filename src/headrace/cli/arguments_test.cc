@@ -85,7 +85,7 @@ TEST(Arguments, WhatIsRefused) {
   };
   for (const Case& one : std::vector<Case>{
            {{}, "a verb is missing"},
-           {{"move"}, "'move' is no verb of headrace: there are copy, resume, plan, schema, serve, completion, man, version"},
+           {{"move"}, "'move' is no verb of headrace: there are copy, resume, plan, schema, bench, serve, completion, man, version"},
            {{"cpoy", "a", "b"}, "did you mean copy?"},
            {{"shcema"}, "did you mean schema?"},
            {{"copy", "a", "b", "--format", "parqet"}, "did you mean parquet?"},
@@ -127,7 +127,7 @@ TEST(Arguments, WhatIsRefused) {
 }
 
 TEST(Arguments, EveryOptionOfAVerbIsTakenByItAndByNoOther) {
-  for (Verb verb : {Verb::kCopy, Verb::kResume, Verb::kPlan, Verb::kSchema, Verb::kServe}) {
+  for (Verb verb : {Verb::kCopy, Verb::kResume, Verb::kPlan, Verb::kSchema, Verb::kBench, Verb::kServe}) {
     for (const catalog::Option& option : catalog::Options()) {
       if (option.hidden) continue;
       SCOPED_TRACE(std::string(VerbName(verb)) + " " + catalog::CommandLineName(option.name));
@@ -187,7 +187,7 @@ TEST(Help, FitsAScreenAndHasAnExample) {
 
 TEST(Help, HelpAllNamesEveryOptionAndNoHiddenOne) {
   for (const catalog::Option& option : catalog::Options()) {
-    for (Verb verb : {Verb::kCopy, Verb::kResume, Verb::kPlan, Verb::kSchema, Verb::kServe}) {
+    for (Verb verb : {Verb::kCopy, Verb::kResume, Verb::kPlan, Verb::kSchema, Verb::kBench, Verb::kServe}) {
       bool shown = VerbHelp(verb, true).find("  " + catalog::CommandLineName(option.name) + " ") != std::string::npos;
       EXPECT_EQ(shown, (option.verbs & VerbBit(verb)) != 0 && !option.hidden) << option.name << " in " << VerbName(verb);
     }

@@ -21,6 +21,8 @@ int Run(Session session) {
       return Plan(session);
     case Verb::kSchema:
       return Schema(session);
+    case Verb::kBench:
+      return Bench(session);
     case Verb::kServe:
       return Serve(session);
     case Verb::kCompletion:

@@ -37,6 +37,13 @@ constexpr VerbRow kVerbs[] = {
      "--json prints what bq load and the option --schema take.",
      "headrace schema bq:bigquery-public-data.usa_names.usa_1910_current \\\n"
      "      --billing-project my-project --json"},
+    {Verb::kBench, "bench", catalog::kBench, kSource, 1, true, "SRC [options]",
+     "read a table or files, drop the rows, and say how fast that was",
+     "SRC is what copy takes. Rows are received, decoded and checked as by copy, then dropped; says how\n"
+     "fast that was, what it cost this machine, and what limited it. Nothing is written.\n"
+     "Cost: the bytes of the columns read until --duration is over, billed by the service.",
+     "headrace bench bq:bigquery-public-data.usa_names.usa_1910_current --readers 4 \\\n"
+     "      --billing-project my-project --duration 10s"},
     {Verb::kServe,
      "serve",
      catalog::kServeVerb,

@@ -11,7 +11,7 @@
 
 namespace headrace::cli {
 
-enum class Verb { kCopy, kResume, kPlan, kSchema, kServe, kCompletion, kMan, kVersion };
+enum class Verb { kCopy, kResume, kPlan, kSchema, kBench, kServe, kCompletion, kMan, kVersion };
 
 /// What stands behind the verb and is no option.
 struct Positional {

@@ -22,6 +22,7 @@ int Copy(Session session);
 int Resume(Session session);
 int Plan(Session session);
 int Schema(Session session);
+int Bench(Session session);
 int Serve(Session session);
 int Completion(Session session);
 int PrintManual(Session session);

@@ -6,7 +6,7 @@ namespace headrace::bigquery {
 
 OpenStreams::Room OpenStreams::RoomOf(const MemoryBudget* budget, int readers) {
   if (budget == nullptr) return {.budget = nullptr, .window = rpc::Window::kProbed};
-  const bool all_fit = readers > 0 && readers <= Most(budget->limit(), rpc::Window::kProbed, kUsualMessage);
+  const bool all_fit = readers > 0 && readers * (rpc::WindowBytes(rpc::Window::kProbed) + kUsualMessage) <= budget->limit() / 2;
   return {.budget = budget, .window = all_fit ? rpc::Window::kProbed : rpc::Window::kFixed};
 }
 

@@ -36,12 +36,12 @@ TEST(OpenStreamsTest, TheKindOfWindowFollowsFromTheBudget) {
     bool probed;
   };
   for (const Case& c : {Case{512 * kMiB, 1, true}, Case{512 * kMiB, 6, true}, Case{512 * kMiB, 7, false}, Case{512 * kMiB, 0, false},
-                        Case{82 * kMiB, 1, true}, Case{64 * kMiB, 2, false}, Case{kMiB, 1, true}}) {
+                        Case{82 * kMiB, 1, true}, Case{64 * kMiB, 2, false}, Case{81 * kMiB, 1, false}, Case{kMiB, 1, false}}) {
     const MemoryBudget budget(c.budget);
     const auto room = OpenStreams::RoomOf(&budget, c.readers);
     EXPECT_EQ(room.window == rpc::Window::kProbed, c.probed) << c.budget << " " << c.readers;
     EXPECT_EQ(room.budget, &budget);
-    if (c.probed && c.readers > 1) {
+    if (c.probed) {
       EXPECT_LE(c.readers * (rpc::WindowBytes(rpc::Window::kProbed) + kMiB), c.budget / 2);
     }
   }

@@ -245,7 +245,12 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
     shared_->streams.Note(bytes.size);
     largest_recent_ = std::max(bytes.size, largest_recent_ - largest_recent_ / 8);
     auto message = ParseReadRowsResponse(bytes, ArrowDecoder::Pool());
-    if (!message.ok()) return WithContext(message.status(), fmt::format("stream {} at offset {}", stream_.stream, received_));
+    if (!message.ok()) {
+      // Bytes that were broken on the way come whole the next time; who sends them again and again means them.
+      malformed_ = std::exchange(malformed_at_, received_) == received_ ? malformed_ + 1 : 1;
+      if (malformed_ < kProof) return Gap{message.status().message()};
+      return WithContext(message.status(), fmt::format("stream {} at offset {}", stream_.stream, received_));
+    }
     // A server that begins anew where it was only asked whether more rows come ignores offsets: it had said all.
     if (end_asked_at_ == received_ && message->progress_start < seen_fraction_ / 2) {
       end_is_told_ = true;

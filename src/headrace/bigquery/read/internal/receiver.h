@@ -182,7 +182,9 @@ class Receiver {
   int end_asks_ = 0;              // so many of them
   bool end_is_told_ = false;      // and the server told that there are none
   int64_t largest_recent_ = 0;    // bytes of a message
-  int64_t untold_bytes_ = 0;      // queued, and who waits for them was not woken yet
+  int malformed_ = 0;             // responses in a row that were no messages of the service, at row malformed_at_
+  int64_t malformed_at_ = -1;
+  int64_t untold_bytes_ = 0;  // queued, and who waits for them was not woken yet
   MonotonicTime opened_at_{0};
   std::optional<PendingCut> pending_;
 
