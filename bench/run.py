@@ -85,9 +85,9 @@ def service(work, tables, rows, message_rows):
         ready.unlink(missing_ok=True)
 
 
-def measure(client, endpoint, case, rows, times=1):
+def measure(client, endpoint, case, rows, times=1, program=None):
     _, table, _, form, compression, streams, _ = case
-    program = [PYTHON, ROOT / "bench" / "peers" / "read_python.py"] if client == "python" else [BIN / "headrace_bench_read", client]
+    program = [PYTHON, ROOT / "bench" / "peers" / "read_python.py"] if client == "python" else [program or BIN / "headrace_bench_read", client]
     words = [endpoint, f"projects/bench/datasets/data/tables/{table}", form, compression, str(streams), str(times)]
     done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:

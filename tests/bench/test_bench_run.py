@@ -12,12 +12,21 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def bench():
-    spec = importlib.util.spec_from_file_location("bench_run", ROOT / "bench" / "run.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location("bench_" + name, ROOT / "bench" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return load("run")
+
+
+@pytest.fixture(scope="module")
+def compare():
+    return load("compare")
 
 
 @pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
@@ -73,3 +82,29 @@ def test_every_goal_is_of_a_case_and_its_clients(bench):
 def test_a_case_that_does_not_exist_is_refused(bench, build_dir, tmp_path):
     done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--smoke", "--case", "nothing", "--work", tmp_path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "narrow8, ZSTD" in done.stderr
+
+
+def test_what_costs_a_tenth_more_is_seen(compare):
+    # One round in three met a busy machine: both were slow.
+    noise = [(10.0, 10.2), (20.0, 19.5), (10.1, 10.0)]
+    text, slower = compare.judge({"same": noise, "slower": [(base, ours * 1.1) for base, ours in noise]}, compare.MOST)
+    assert slower == ["slower"] and "| same | 10.1 | 10.2 | 0.990 (0.975 to 1.020) | not slower |" in text and text.count("SLOWER") == 1
+
+
+def test_every_case_that_is_compared_exists(compare, bench):
+    assert set(compare.NAMES) <= {case[0] for case in bench.CASES}
+
+
+@pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
+@pytest.mark.parametrize("most,code", [("1000", 0), ("0.001", 1)])
+def test_a_build_is_compared_with_itself(build_dir, tmp_path, most, code):
+    environment = dict(os.environ, HEADRACE_BUILD_DIR=str(build_dir))
+    done = subprocess.run([sys.executable, ROOT / "bench" / "compare.py", build_dir / "bin" / "headrace_bench_read", "--smoke", "--case", "narrow8, LZ4", "--rounds", "2", "--most", most,
+                           "--work", tmp_path], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == code, done.stderr
+    assert "| narrow8, LZ4 |" in done.stdout and ("SLOWER" in done.stdout) == (code == 1)
+
+
+def test_a_commit_that_does_not_exist_is_refused():
+    done = subprocess.run([ROOT / "bench" / "compare", "no-such-commit"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "no-such-commit" in done.stderr

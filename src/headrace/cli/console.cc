@@ -35,6 +35,18 @@ bool IsRewritableTerminal(std::FILE* file) {
   return isatty(fileno(file)) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
 }
 
+/// https://no-color.org: any value but an empty one switches colors off.
+bool WantsColors() {
+  const char* off = std::getenv("NO_COLOR");
+  return off == nullptr || *off == '\0';
+}
+
+/// Bold red for errors, yellow for warnings (ECMA-48 SGR).
+std::string Colored(std::string_view text, spdlog::level::level_enum level) {
+  if (level < spdlog::level::warn) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", level == spdlog::level::warn ? "33" : "1;31", text);
+}
+
 /// Text from servers and files may hold anything; a JSON document may not.
 std::string Dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
 
@@ -71,7 +83,7 @@ struct Console::Spdlog {
         line = Dump({{"log", {{"level", std::string(level.data(), level.size())}, {"message", std::string(text)}}}}) + "\n";
       } else {
         std::string_view prefix = message.level == spdlog::level::warn ? "headrace: warning: " : "headrace: ";
-        line = fmt::format("{}{}\n", prefix, Printable(text));
+        line = fmt::format("{}{}\n", console_->colored_ ? Colored(prefix, message.level) : std::string(prefix), Printable(text));
       }
       console_->ClearLocked();
       std::fwrite(line.data(), 1, line.size(), console_->options_.err);
@@ -91,6 +103,7 @@ struct Console::Spdlog {
 Console::Console(ConsoleOptions options)
     : options_(options),
       terminal_(!options.json && IsRewritableTerminal(options.err)),
+      colored_(terminal_ && WantsColors()),
       wants_progress_(!options.quiet && !(options.data_on_output && isatty(fileno(options.out)) == 1)),
       log_(std::make_unique<Spdlog>(this)) {}
 

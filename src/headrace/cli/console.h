@@ -65,6 +65,7 @@ class Console final : public Logger {
 
   const ConsoleOptions options_;
   const bool terminal_;
+  const bool colored_;
   const bool wants_progress_;
   std::mutex mutex_;
   bool line_open_ = false;  // the cursor stands behind a progress line

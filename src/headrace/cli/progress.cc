@@ -16,6 +16,8 @@ constexpr double kRateWindow = 5;
 constexpr std::chrono::milliseconds kTerminalInterval{200};
 constexpr std::chrono::milliseconds kLineInterval{5'000};
 constexpr std::chrono::milliseconds kJsonInterval{1'000};
+// The first one comes earlier: within a second of the start somebody sees that it runs.
+constexpr std::chrono::milliseconds kFirstInterval{500};
 
 }  // namespace
 
@@ -97,8 +99,10 @@ void ProgressReporter::Report(const std::stop_token& stop) {
   auto interval = console_->terminal() ? kTerminalInterval : console_->json() ? kJsonInterval : kLineInterval;
   ProgressText text;
   std::unique_lock<std::mutex> lock(mutex_);
+  auto wait = std::min(interval, kFirstInterval);
   while (true) {
-    wake_.wait_for(lock, stop, interval, [] { return false; });
+    wake_.wait_for(lock, stop, wait, [] { return false; });
+    wait = interval;
     if (stop.stop_requested() && !console_->json()) return;
     text.Add(look_());
     if (console_->terminal()) {
