@@ -17,15 +17,17 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BIN = ROOT / os.environ.get("HEADRACE_BUILD_DIR", "build/release") / "bin"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
-GO = ROOT / "build" / "bench" / "peers" / "read_go"  # bench/peers/build.sh makes it where there is Go
+PEERS = ROOT / "build" / "bench" / "peers"  # what bench/peers/build.sh makes where the tools are
+GO = PEERS / "read_go"
+JAVA = PEERS / "java" / "read-java-1.jar"
 
 ROWS = {"usa_names": 6_000_000, "narrow8": 4_000_000, "wide": 400_000}
 SMOKE_ROWS = {"usa_names": 60_000, "narrow8": 40_000, "wide": 4_000}
-# How often a process reads the table: Python's start is outside of what it measures, and it is slow.
-TIMES = {"python": 2, "others": 8}
+# How often a process reads the table. The start of Python and Java, and one read of Java's, are outside of what they measure, and they are slow.
+TIMES = {"python": 2, "java": 4, "others": 8}
 SMOKE_TIMES = {"others": 1}
 SMALL = 1_024  # rows of a small response; the service has been seen to send both
-CLIENTS = ["bytes", "stub", "stub-defaults", "headrace", "go", "python"]
+CLIENTS = ["bytes", "stub", "stub-defaults", "headrace", "go", "java", "python"]
 
 # (name, table, rows of a message, format, compression, streams, clients)
 CASES = [
@@ -36,8 +38,7 @@ CASES = [
     ("narrow8, 2 streams", "narrow8", None, "arrow", "none", 2, ["bytes", "stub", "headrace", "go", "python"]),
     ("narrow8, 4 streams", "narrow8", None, "arrow", "none", 4, ["bytes", "stub", "headrace", "go", "python"]),
     ("narrow8, 8 streams", "narrow8", None, "arrow", "none", 8, ["bytes", "stub", "headrace"]),
-    ("narrow8, Avro", "narrow8", None, "avro", "none", 1, ["bytes", "headrace"]),
-    ("usa_names, Avro", "usa_names", None, "avro", "none", 1, ["bytes", "headrace"]),
+    *((f"{table}, Avro", table, None, "avro", "none", 1, ["bytes", "headrace", "java"]) for table in ROWS),
 ]
 
 # (case, client, other, measure, at most): the measure of the client, divided by that of the other, which is another client of the same case, a pair of case
@@ -46,6 +47,8 @@ GOALS = [
     *((f"{table}, 1 MiB responses", "headrace", "stub", "cpu_ns_per_row", 1.05) for table in ROWS),
     *((f"{table}, 1 MiB responses", "headrace", "python", "cpu_ns_per_row", 1 / 5) for table in ROWS),
     *((f"{table}, 1 MiB responses", "headrace", "go", "cpu_ns_per_row", 1 / 5) for table in ROWS),
+    *((f"{table}, 1 MiB responses", "headrace", "java", "cpu_ns_per_row", 1 / 8) for table in ROWS),
+    *((f"{table}, Avro", "headrace", "java", "cpu_ns_per_row", 1 / 7) for table in ROWS),
     ("narrow8, LZ4", "headrace", "python", "wall_ns_per_row", 1 / 2.5),
     ("narrow8, ZSTD", "headrace", "python", "wall_ns_per_row", 1 / 1.9),
     # 80 % of the rate of the better channel setting, which for small responses is gRPC's own.
@@ -87,9 +90,15 @@ def service(work, tables, rows, message_rows):
         ready.unlink(missing_ok=True)
 
 
+def missing_peers():
+    return [client for client, made in (("go", GO), ("java", JAVA)) if not made.exists()]
+
+
 def measure(client, endpoint, case, rows, times=1, program=None):
     _, table, _, form, compression, streams, _ = case
-    peers = {"python": [PYTHON, ROOT / "bench" / "peers" / "read_python.py"], "go": [GO]}
+    peers = {"python": [PYTHON, ROOT / "bench" / "peers" / "read_python.py"], "go": [GO],
+             # Arrow's own memory, as its documentation asks for.
+             "java": ["java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", f"{JAVA}:{JAVA.parent}/dependency/*", "ReadJava"]}
     program = peers.get(client) or [program or BIN / "headrace_bench_read", client]
     words = [endpoint, f"projects/bench/datasets/data/tables/{table}", form, compression, str(streams), str(times)]
     done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=600)
@@ -104,7 +113,7 @@ def measure(client, endpoint, case, rows, times=1, program=None):
 
 
 def run_case(case, endpoint, rows, rounds, times):
-    clients = [client for client in case[-1] if client != "go" or GO.exists()]
+    clients = [client for client in case[-1] if client not in missing_peers()]
     for client in clients:
         measure(client, endpoint, case, rows)  # the first read has the answers encoded
     taken = {client: [] for client in clients}
@@ -186,8 +195,8 @@ def main():
                 results[case[0]] = run_case(case, endpoint, rows, 1 if options.smoke else options.rounds, SMOKE_TIMES if options.smoke else TIMES)
     (options.work / "results.json").write_text(json.dumps({"rows": rows, "results": results}, indent=1) + "\n")
     print(markdown(results))
-    if not GO.exists():
-        print(f"\nNot measured: the Go client, since there is no {GO.relative_to(ROOT)} (bench/peers/build.sh says why)")
+    for client in missing_peers():
+        print(f"\nNot measured: {client} (bench/peers/build.sh says why)")
     if options.smoke:
         return 0
     text, missed = check_goals(results)
