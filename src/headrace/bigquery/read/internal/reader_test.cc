@@ -1,6 +1,7 @@
 // Reads over a real connection from a scripted server: which rows come, from which offsets, and what is said when they cannot.
 #include "headrace/bigquery/read/internal/reader.h"
 
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -614,6 +615,26 @@ TEST_P(StreamReaderTest, SurvivesARestartOfTheServer) {
   EXPECT_TRUE(all.status.ok()) << all.status;
   EXPECT_EQ(all.ids, Range(0, kRows));
   EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 400}));
+}
+
+// Messages that come together wake the decoder once; the last of them is not kept back until more come.
+TEST_P(StreamReaderTest, ASmallMessageIsHandedOnWhileTheNextOneIsWaitedFor) {
+  ScriptedServer server(OneStream());
+  server.AllowMessages(3);
+  Bench bench(server, {.idle_limit = milliseconds{300'000}});
+  auto reader = bench.Open(MakeRows(0)->schema());
+  std::vector<int64_t> rows;
+  auto three = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 3; ++i) {
+      auto next = reader->Next();
+      if (!next.ok() || !std::holds_alternative<Batch>(*next)) return;
+      rows.push_back(std::get<Batch>(*next).rows->num_rows());
+    }
+  });
+  EXPECT_EQ(three.wait_for(seconds{20}), std::future_status::ready);
+  reader->Cancel();
+  three.wait();
+  EXPECT_EQ(rows, (std::vector<int64_t>{100, 100, 100}));
 }
 
 TEST_P(StreamReaderTest, ProgressNeverGoesDownAndThrottlingShows) {

@@ -300,7 +300,7 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   std::unique_lock<std::mutex> lock(mutex_);
   if (message.row_count > 0 || message.progress_end > 0) place_ = place;
   queued_bytes_ += message.wire_bytes;
-  untold_bytes_ += message.wire_bytes;
+  untold_bytes_ += std::max<int64_t>(message.wire_bytes, 1);
   queue_.emplace_back(Received{.message = std::move(message), .memory = std::move(memory), .fractions_rise = fractions_rise_});
   lock.unlock();
   if (untold_bytes_ >= kTellAtBytes) Tell();
