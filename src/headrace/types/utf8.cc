@@ -10,6 +10,7 @@ namespace {
 
 /// The length of the ASCII that `text` begins with, in whole blocks and words but for a text that is all ASCII.
 size_t AsciiLength(std::string_view text) {
+  if (text.empty()) return 0;  // which may have no address, and memcpy wants one
   constexpr uint64_t kHighBits = 0x8080808080808080;
   constexpr size_t kWord = sizeof(uint64_t);
   std::array<uint64_t, 8> words{};

@@ -426,6 +426,11 @@ TEST(Utf8Test, ColumnsOfTexts) {
   }
 }
 
+TEST(Utf8Test, NothingWithoutAnAddress) {
+  EXPECT_TRUE(IsUtf8(std::string_view()));
+  EXPECT_TRUE(AreUtf8(nullptr, std::vector<int32_t>{0, 0}));
+}
+
 // Each place in a block and behind it, by its own.
 TEST(Utf8Test, AByteOfNoTextIsSeenAnywhere) {
   for (size_t size = 1; size < 150; ++size) {
