@@ -32,11 +32,16 @@ def test_half_a_message_each_time(wire, action, code):
     assert "/streams/0" in message and "offset 1000" in message and "4 times" in message and "retry_max_attempts" in message
 
 
+# With little memory windows have a size of their own. gRPC finds others by pings, and where a proxy holds data back but no pings they are soon too many for a server that has nothing left to
+# send: it ends the connection, which is another fault than the one that is meant here.
+NO_PROBING = ["--memory-limit", "40MiB"]
+
+
 @pytest.mark.parametrize("action", [Stall(), Freeze(), Trickle(1, 0.2)], ids=["the stream", "the connection", "a byte at a time"])
 def test_silence_each_time(wire, action):
     """Ends within idle limit times attempts (and what the waits between them take)."""
     wire.proxy.set_faults(*again_and_again(action, calls=3))
-    message, error = wire.clear_error("--retry-max-attempts", "3", "--idle-limit", 500, within=15)
+    message, error = wire.clear_error("--retry-max-attempts", "3", "--idle-limit", 500, *NO_PROBING, within=15)
     assert error["code"] == "DEADLINE_EXCEEDED"
     assert "/streams/0" in message and "offset 1000" in message and "idle limit" in message
     assert len({call["connection"] for call in wire.proxy.counters()["calls"]["ReadRows"]}) == 3
@@ -45,7 +50,7 @@ def test_silence_each_time(wire, action):
 
 def test_the_total_limit_ends_it(wire):
     wire.proxy.set_faults(Fault(Trickle(2_000, 0.05), times=0, messages=0))
-    message, error = wire.clear_error("--total-limit", 1500, within=15)
+    message, error = wire.clear_error("--total-limit", 1500, *NO_PROBING, within=15)
     assert "/streams/0" in message and "offset" in message and error["code"] == "DEADLINE_EXCEEDED"
 
 
