@@ -1,14 +1,10 @@
 // The C++ examples of README.md and docs/metrics.md, word for word (test_docs.py compares), with a main around them.
-#include <chrono>
-#include <iostream>
-
-#include "headrace/base/prometheus.h"
-#include "headrace/bigquery/read/source.h"
-#include "headrace/files/file_sink.h"
-#include "headrace/runtime/job.h"
-
 // clang-format off
 // README.md
+#include <headrace/bigquery/read/source.h>
+#include <headrace/files/file_sink.h>
+#include <headrace/runtime/job.h>
+
 arrow::Result<int64_t> CopyOrders() {
   ARROW_ASSIGN_OR_RAISE(auto source, headrace::bigquery::Source::Make({.table = "my-project.sales.orders", .selected_fields = {"id", "amount"}}));
   ARROW_ASSIGN_OR_RAISE(auto sink, headrace::FileSink::Make({.path = "./orders/"}));
@@ -17,6 +13,11 @@ arrow::Result<int64_t> CopyOrders() {
   return result.report.rows_written;
 }
 // README.md ends
+
+#include <chrono>
+#include <iostream>
+
+#include "headrace/base/prometheus.h"
 
 // docs/metrics.md
 class Printing final : public headrace::MetricListener {
