@@ -124,7 +124,7 @@ def test_a_documented_command_exists(headrace, words):
         listed = subprocess.run([headrace, words[1], "--help-all"], capture_output=True, text=True, timeout=30, check=True).stdout
         for option in (word for word in words[2:] if word.startswith("--")):
             assert re.search(rf"(^|\s){re.escape(option)}(\s|$)", listed), f"headrace {words[1]} has no option {option}"
-    elif words[0].startswith("scripts/"):
+    elif words[0].startswith(("scripts/", "bench/")):
         assert os.access(ROOT / words[0], os.X_OK)
 
 
