@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kTerminalInterval{200};
 constexpr std::chrono::milliseconds kLineInterval{5'000};
 constexpr std::chrono::milliseconds kJsonInterval{1'000};
 // The first one comes earlier: within a second of the start somebody sees that it runs.
-constexpr std::chrono::milliseconds kFirstInterval{500};
+constexpr std::chrono::milliseconds kFirstInterval{300};
 
 }  // namespace
 
