@@ -25,6 +25,7 @@ constexpr Entry kEnvironment[] = {
     {"GOOGLE_APPLICATION_CREDENTIALS", "The credential file of --credentials adc, the default, before gcloud's and the metadata server."},
     {"HOME", "Where gcloud's credential file is looked for."},
     {"https_proxy, no_proxy", "The proxy to the https servers that give access tokens."},
+    {"NO_COLOR", "With any value but an empty one, errors and warnings on the terminal have no color."},
     {"TERM", "With dumb, or without it, no line on the terminal is rewritten to show progress."},
     {"ENV_NAME of --credentials token:ENV_NAME", "Holds an access token."},
 };
