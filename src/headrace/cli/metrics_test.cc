@@ -89,8 +89,9 @@ TEST_F(MetricsTest, EachMetricOfABigQuerySourceIsCounted) {
   while (!std::holds_alternative<End>(reader->Next().ValueOrDie())) {
   }
   ExpectCounted(bigquery::ReadMetrics());
-  EXPECT_EQ(registry_.Snapshot().at("readRetries"), 2);
-  EXPECT_EQ(registry_.Snapshot().at("readRetries.UNAVAILABLE"), 2);
+  // One for each fault; the connection that is dropped may fail a second call as well.
+  EXPECT_THAT(registry_.Snapshot().at("readRetries"), testing::AllOf(testing::Ge(2), testing::Le(3)));
+  EXPECT_EQ(registry_.Snapshot().at("readRetries.UNAVAILABLE"), registry_.Snapshot().at("readRetries"));
   EXPECT_EQ(registry_.Snapshot().at("rowsRead"), 2 * kRows);
 }
 
