@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Compilers and what the build, the tests and the demo call ...
-packages=(g++ cmake ninja-build ccache mold pkg-config git python3 python3-venv unzip procps)
+packages=(g++ cmake ninja-build ccache mold pkg-config git python3 python3-venv unzip procps curl jq)
 # ... the libraries that Headrace is made of (docs/architecture.md says what each is for) ...
 packages+=(libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev libre2-dev libcurl4-openssl-dev libssl-dev
            liblz4-dev libzstd-dev libsnappy-dev zlib1g-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev

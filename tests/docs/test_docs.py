@@ -1,12 +1,9 @@
-"""What the documentation shows is what the tree has: its C++ runs, its options exist, its links lead somewhere."""
+"""What the documentation shows is what the tree has: its commands and its C++ run and print what is shown, its links lead somewhere."""
 
-import contextlib
 import os
 import pathlib
 import re
-import shlex
-import signal
-import socket
+import shutil
 import subprocess
 import tomllib
 
@@ -14,15 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import pages
 from harness import Server
+from pages import of_language
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def marked(file, mark):
@@ -30,9 +25,9 @@ def marked(file, mark):
 
 
 def test_the_examples_are_the_compiled_ones():
-    assert blocks(ROOT / "README.md", "cpp") == [marked("readme_example.cc", "README.md")]
-    assert blocks(ROOT / "docs" / "metrics.md", "cpp") == [marked("readme_example.cc", "docs/metrics.md")]
-    assert blocks(ROOT / "docs" / "rows.md", "cpp") == [marked("rows_example.cc", f"docs/rows.md {number}") for number in (1, 2)]
+    assert of_language(ROOT / "README.md", "cpp") == [marked("readme_example.cc", "README.md")]
+    assert of_language(ROOT / "docs" / "metrics.md", "cpp") == [marked("readme_example.cc", "docs/metrics.md")]
+    assert of_language(ROOT / "docs" / "rows.md", "cpp") == [marked("rows_example.cc", f"docs/rows.md {number}") for number in (1, 2)]
 
 
 def test_the_readme_example_runs(build_dir, headrace, tmp_path):
@@ -72,64 +67,126 @@ def test_the_examples_of_rows_run_also_when_streams_break(build_dir, headrace, t
     assert counters["sessions_created"] == 2, "what goes on from a state plans nothing"
 
 
-def run_page(page, headrace, directory):
-    """Runs the page's shell blocks one after the other in one bash, and answers what each printed on standard output."""
-    mark = "-- a block ends --"
-    script = "set -euo pipefail\n" + "".join(f"{block}\nprintf '%s\\n' '{mark}'\n" for block in blocks(page, "sh"))
-    environment = {**os.environ, "PATH": f"{headrace.parent}:{os.environ['PATH']}"}
-    process = subprocess.Popen(["bash", "-c", script], cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+# Commands that no test can run, and why. All else that a page shows is run.
+NOT_RUN = {
+    "scripts/setup.sh": "installs packages",
+    "scripts/build.sh": "builds for minutes; without what it built this test would not run",
+    "scripts/demo.sh": "builds, and reads a data set that is a package of its own; its steps are those of docs/first-steps.md and docs/guides/",
+    "scripts/test.sh": "runs this test; tests/scripts has its arguments",
+    "bench/run": "wants an idle machine for ten minutes; tests/bench runs it in small",
+    "bench/compare": "builds another commit, and wants an idle machine",
+}
+# Blocks in other languages than these would not be run, nor compared.
+LANGUAGES = {"sh", "zsh", "fish", "python", "text", "toml", "cpp", "json", ""}
+FIRST_STEPS = ROOT / "docs" / "first-steps.md"
+RUN_PAGES = [page for page in PAGES if any(language in pages.RUN for language, _ in pages.blocks(page.read_text()))]
+
+
+@pytest.fixture(scope="module")
+def local_bigquery(headrace, tmp_path_factory):
+    """my-project.sales.orders, and the table that docs/first-steps.md makes."""
+    directory = tmp_path_factory.mktemp("local-bigquery")
+    subprocess.run(["bash", "-c", of_language(FIRST_STEPS, "sh")[0]], cwd=directory, timeout=20, check=True)
+    rows = {"id": range(1000), "customer": ["Ada"] * 1000, "amount": [i / 4 for i in range(1000)]}
+    pq.write_table(pa.table(rows), directory / "sales.parquet")
+    shop = "my-project.shop.orders"
+    arguments = ["--load", f"my-project.sales.orders={directory / 'sales.parquet'}", "--load", f"{shop}={directory / 'orders.csv'}", "--load-schema", f"{shop}={directory / 'orders.json'}"]
+    with Server(headrace, directory, *arguments) as server:
+        yield server
+
+
+def inputs_of_files(directory):
+    """Two months of orders, and their schema."""
+    for month in ("01", "02"):
+        (directory / f"2024-{month}.csv").write_text(f"id,placed\n1,2024-{month}-05\n")
+    (directory / "orders.schema.json").write_text('[{"name": "id", "type": "INT64"}, {"name": "placed", "type": "DATE"}]')
+
+
+def inputs_of_the_local_service(directory):
+    pq.write_table(pa.table({"origin": ["EWR", "LGA"]}), directory / "flights.parquet")
+    (directory / "small.csv").write_text("origin\nJFK\n")
+
+
+# Files of the reader's own, where a page speaks of some that it does not show.
+INPUTS = {"docs/files.md": inputs_of_files, "docs/local-service.md": inputs_of_the_local_service}
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_runs_and_prints_what_it_shows(headrace, local_bigquery, tmp_path, page):
+    directory = tmp_path / "reader"
+    directory.mkdir()
+    if make := INPUTS.get(str(page.relative_to(ROOT))):
+        make(directory)
+    endpoint = None if page == FIRST_STEPS else local_bigquery.grpc
+    pages.run(page, directory, pages.environment(headrace, tmp_path / "home", endpoint), excused=NOT_RUN)
+    if page == FIRST_STEPS:
+        assert sorted(path.name for path in directory.iterdir()) == ["orders.csv", "orders.json", "serve.log"], "the page cleans up"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_a_command_is_marked_as_one(page):
+    """What is in no `sh` block is not run."""
+    for language, content in pages.blocks(page.read_text()):
+        assert language in LANGUAGES, f"a block of {language!r}: is it run, or compared?"
+        assert language != "" or not re.search(r"^(\$ |headrace |scripts/|bench/)", content, re.MULTILINE), f"commands in a block without a language:\n{content}"
+        if file := pages.FILE.match(content):
+            assert page.read_text().count(file[1]) > 1, f"{file[1]} is used nowhere"
+    assert not re.search(r"^ +```", page.read_text(), re.MULTILINE), "blocks within lists are not found by the tests"
+
+
+def test_nothing_is_excused_in_vain():
+    first_words = {line.split()[0] for page in PAGES for block in of_language(page, "sh") for line in block.splitlines() if line.split()}
+    for command in NOT_RUN:
+        assert command in first_words, f"no page has {command} any more"
+        assert os.access(ROOT / command, os.X_OK)
+
+
+@pytest.mark.parametrize("shell, prepared", [("zsh", "autoload -Uz compinit; compinit -u; "), ("fish", "")])
+def test_the_completions_of_a_page_are_taken(headrace, tmp_path, shell, prepared):
+    (block,) = of_language(ROOT / "docs" / "command-line.md", shell)
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    environment = pages.environment(headrace, tmp_path / "home", None)
+    known = {"zsh": "print ${_comps[headrace]}", "fish": "complete -c headrace | head -n 1"}[shell]
+    done = subprocess.run([shell, "-c", f"{prepared}\n{block}\n{known}"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "headrace" in done.stdout
+
+
+@pytest.mark.parametrize("shown, printed, same", [
+    ("a\n", "a\n", True), ("a\n", "a\nb\n", False), ("a ... c\n", "a b c\n", True), ("a ... c\n", "a b\n c\n", False),
+    ("a\n...\n", "a\nb\nc\n", True), ("a\n...\n", "b\n", False), ("...\nc\n", "a\nb\nc\n", True), ("...\nc\n", "c\n", True), ("a.c\n", "abc\n", False),
+])
+def test_dots_stand_for_what_is_left_out(shown, printed, same):
+    assert pages.is_printed(shown, printed) == same
+
+
+def broken(page, directory, environment, old, new):
+    """What is said of the page when `old` is `new` in it; '' when it passes."""
+    text = page.read_text()
+    assert old in text
+    copy = directory.with_suffix(".md")
+    copy.write_text(text.replace(old, new, 1))
+    directory.mkdir()
     try:
-        printed, told = process.communicate(timeout=100)
-    finally:
-        # A page that fails half way leaves its server.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 0, printed + told
-    return printed.split(mark + "\n")[:-1]
+        pages.run(copy, directory, environment, excused=NOT_RUN)
+    except AssertionError as error:
+        return str(error)
+    return ""
 
 
-def test_the_first_steps_are_what_they_say(headrace, tmp_path):
-    page = ROOT / "docs" / "first-steps.md"
-    # The port is the reader's; here it is whichever is free.
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    copy = tmp_path / "first-steps.md"
-    assert page.read_text().count("9060") == 2
-    copy.write_text(page.read_text().replace("9060", str(port)))
-    printed = iter(run_page(copy, pathlib.Path(headrace), tmp_path))
-    shown = 0
-    for language, block in re.findall(r"^```(sh|text)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
-        if language == "sh":
-            last = next(printed)
-        else:
-            assert last == block
-            shown += 1
-    assert shown == 4
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["first-steps.md", "orders.csv", "orders.json", "serve.log"]
-
-
-def documented_commands():
-    for page in PAGES:
-        for block in blocks(page, "sh"):
-            for line in block.replace("\\\n", " ").splitlines():
-                words = shlex.split(line, comments=True)
-                if words:
-                    yield pytest.param(words, id=f"{page.name}: {' '.join(words)[:60]}")
-
-
-@pytest.mark.parametrize("words", list(documented_commands()))
-def test_a_documented_command_exists(headrace, words):
-    if "headrace" in words[0] and not words[0].startswith("scripts/"):
-        listed = subprocess.run([headrace, words[1], "--help-all"], capture_output=True, text=True, timeout=30, check=True).stdout
-        for option in (word for word in words[2:] if word.startswith("--")):
-            assert re.search(rf"(^|\s){re.escape(option)}(\s|$)", listed), f"headrace {words[1]} has no option {option}"
-    elif words[0].startswith(("scripts/", "bench/")):
-        assert os.access(ROOT / words[0], os.X_OK)
+@pytest.mark.parametrize("old, new, says", [
+    ("--quiet | grep 12.1", "--quiet --no-such-option | grep 12.1", "there is no option --no-such-option"),
+    ("FLOAT64  nullable", "FLOAT32  nullable", "shows"),
+    ("exit code 1", "exit code 2", "shows"),
+    ("headrace copy orders.csv orders.parquet", "scripts/not_excused.sh\nheadrace copy orders.csv orders.parquet", "scripts/not_excused.sh"),
+])
+def test_a_page_that_is_wrong_fails(headrace, tmp_path, old, new, says):
+    environment = pages.environment(headrace, tmp_path / "home", None)
+    assert says in broken(ROOT / "docs" / "guides" / "files-to-files.md", tmp_path / "reader", environment, old, new)
 
 
 def test_a_documented_config_file_is_taken(headrace, tmp_path):
-    (example,) = blocks(ROOT / "docs" / "command-line.md", "toml")
+    (example,) = of_language(ROOT / "docs" / "command-line.md", "toml")
     (tmp_path / "nightly.toml").write_text(example)
     command = [headrace, "copy", "bq:my-project.sales.orders", "./orders/", "--config", "nightly.toml", "--print-config"]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True).stdout
@@ -138,10 +195,28 @@ def test_a_documented_config_file_is_taken(headrace, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-        if not re.match(r"[a-z]+:", target):
-            assert (page.parent / target).exists(), target
+    for target, heading in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", without_blocks(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        assert not heading or heading in headings(path), f"{target} has no heading #{heading}"
+
+
+def without_blocks(page):
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def headings(page):
+    """As links name them."""
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)", without_blocks(page), re.MULTILINE)]
+
+
+def test_every_guide_is_listed():
+    guides = sorted(f"guides/{path.name}" for path in (ROOT / "docs" / "guides").iterdir())
+    assert sorted(re.findall(r"\((guides/[^)]*)\)", (ROOT / "docs" / "index.md").read_text())) == guides
+    assert sorted(re.findall(r": (guides/.*)", (ROOT / "mkdocs.yml").read_text())) == guides
+    assert sorted(re.findall(r"\(docs/(guides/[^)]*)\)", (ROOT / "README.md").read_text())) == guides
 
 
 def test_every_reason_of_an_error_is_explained():
@@ -162,4 +237,4 @@ def test_every_reason_of_an_error_is_explained():
 
 
 def test_the_readme_names_two_commands():
-    assert [line.split()[0] for line in blocks(ROOT / "README.md", "sh")[0].splitlines()] == ["scripts/demo.sh", "scripts/test.sh"]
+    assert [line.split()[0] for line in of_language(ROOT / "README.md", "sh")[0].splitlines()] == ["scripts/demo.sh", "scripts/test.sh"]
