@@ -131,6 +131,7 @@ def test_what_is_a_command_is_marked_as_one(page):
         assert language != "" or not re.search(r"^(\$ |headrace |scripts/|bench/)", content, re.MULTILINE), f"commands in a block without a language:\n{content}"
         if file := pages.FILE.match(content):
             assert page.read_text().count(file[1]) > 1, f"{file[1]} is used nowhere"
+    assert page in RUN_PAGES or not of_language(page, "text"), "a text is what a block before it printed"
     assert not re.search(r"^( +```| *~~~)", page.read_text(), re.MULTILINE), "blocks within lists are not found by the tests"
 
 
