@@ -130,7 +130,10 @@ def test_a_server_that_ignores_offsets_of_parts_is_noticed(headrace, start, tabl
     assert "ignores offsets" in err
     counters = server.counters()
     assert 1 <= counters["split_calls"] <= READERS
-    assert not [part for part in parts(server) if part["part"] == "remainder"], "no far part is read when the near one is not believed"
+    # A cut before anything was received has a near part without an offset, which the server cannot ignore.
+    opened = [(part["part"], part["opens"][0]["offset"]) for part in parts(server) if part["opens"]]
+    believed = opened.count(("primary", 0))
+    assert sum(name == "remainder" for name, _ in opened) <= believed, "no far part is read when the near one is not believed"
 
 
 def test_the_stream_may_end_before_the_split_is_answered(headrace, start, table, tmp_path):
