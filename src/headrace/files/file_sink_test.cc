@@ -30,16 +30,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-SinkContext Context(FileSystem* files = LocalFileSystem()) {
-  SinkContext context;
-  context.job_name = "test";
-  context.files = files;
-  context.run_id = "cafe0123";
-  return context;
-}
-
-std::shared_ptr<const FileSink> MakeSink(FileSinkOptions options) { return FileSink::Make(std::move(options)).ValueOrDie(); }
-
 TEST(FileSinkOptionsTest, FormFollowsFromThePath) {
   const std::pair<const char*, std::optional<bool>> cases[] = {{"out", false},
                                                                {"out/", false},
@@ -185,12 +175,12 @@ TEST(FileSinkTargetTest, CheckedBeforeAnyWork) {
   for (const auto& item : cases) {
     SCOPED_TRACE(fmt::format("{} overwrite {}", item.path, item.overwrite));
     auto sink = MakeSink({.path = root / item.path, .overwrite = item.overwrite});
-    auto status = sink->Check(Context());
+    auto status = sink->Check(TestContext());
     EXPECT_EQ(CodeOf(status), item.code) << status;
     EXPECT_THAT(status.message(), HasSubstr(item.text));
     EXPECT_EQ(NamesIn(root.path()), before);
     if (item.code != Code::kOk) {
-      EXPECT_EQ(CodeOf(sink->Prepare(Context(), IdSchema()).status()), item.code);
+      EXPECT_EQ(CodeOf(sink->Prepare(TestContext(), IdSchema()).status()), item.code);
     }
   }
 }
@@ -216,7 +206,7 @@ TEST(FileSinkTargetTest, CheckpointsInTheTargetAreRefused) {
   for (const auto& [target, checkpoint, fine] : cases) {
     SCOPED_TRACE(fmt::format("{} in {}", checkpoint, target));
     std::filesystem::create_directory(root / "out");
-    auto context = Context();
+    auto context = TestContext();
     context.checkpoint_directory = root / checkpoint;
     auto status = MakeSink({.path = root / target})->Check(context);
     EXPECT_EQ(status.ok(), fine) << status;
@@ -230,19 +220,19 @@ TEST(FileSinkTargetTest, CheckpointsInTheTargetAreRefused) {
 TEST(FileSinkTargetTest, NamesThatCannotBeUsed) {
   TemporaryDirectory root;
   std::filesystem::create_symlink("nowhere", root / "dangling.parquet");
-  EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling.parquet"})->Check(Context())), Code::kAlreadyExists);
-  EXPECT_TRUE(MakeSink({.path = root / "dangling.parquet", .overwrite = true})->Check(Context()).ok());
+  EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling.parquet"})->Check(TestContext())), Code::kAlreadyExists);
+  EXPECT_TRUE(MakeSink({.path = root / "dangling.parquet", .overwrite = true})->Check(TestContext()).ok());
   std::filesystem::create_symlink("nowhere", root / "dangling");
-  EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling/"})->Check(Context())), Code::kFailedPrecondition);
+  EXPECT_EQ(CodeOf(MakeSink({.path = root / "dangling/"})->Check(TestContext())), Code::kFailedPrecondition);
   const std::string longest(255 - std::string_view(".parquet").size(), 'n');  // NAME_MAX; the temporary name is longer
-  EXPECT_FALSE(MakeSink({.path = root / (longest + ".parquet")})->Check(Context()).ok());
+  EXPECT_FALSE(MakeSink({.path = root / (longest + ".parquet")})->Check(TestContext()).ok());
   EXPECT_EQ(NamesIn(root.path()).size(), 2u);
 }
 
 TEST(FileSinkTargetTest, ADirectoryThatCannotBeWritten) {
   TemporaryDirectory root;
   FaultyFileSystem files(0);
-  auto status = MakeSink({.path = root / "new/"})->Check(Context(&files));
+  auto status = MakeSink({.path = root / "new/"})->Check(TestContext(&files));
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(status.message(), HasSubstr(fmt::format("nothing can be written to the directory {}", root.path())));
 }
@@ -250,13 +240,13 @@ TEST(FileSinkTargetTest, ADirectoryThatCannotBeWritten) {
 TEST(FileSinkTargetTest, PrepareTwiceAndFinishTwice) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root / "out/"});
-  ASSERT_TRUE(sink->Prepare(Context(), IdSchema()).ok());
-  auto state = sink->Prepare(Context(), IdSchema());
+  ASSERT_TRUE(sink->Prepare(TestContext(), IdSchema()).ok());
+  auto state = sink->Prepare(TestContext(), IdSchema());
   ASSERT_TRUE(state.ok()) << state.status();
   Report report;
   report.facts = {{"session", "s1"}};
   for (int i = 0; i < 2; ++i) {
-    auto finished = sink->Finish(Context(), *state, IdSchema(), {}, report);
+    auto finished = sink->Finish(TestContext(), *state, IdSchema(), {}, report);
     ASSERT_TRUE(finished.ok()) << finished;
   }
   // An empty table has all its columns, as files and as a manifest.
@@ -270,7 +260,7 @@ TEST(FileSinkTargetTest, PrepareTwiceAndFinishTwice) {
   EXPECT_EQ((*table)->num_rows(), 0);
   EXPECT_EQ((*table)->schema()->ToString(), "id: int64 not null");
   // A job restored after its manifest was written keeps what the manifest names.
-  ASSERT_TRUE(sink->RemoveOrphans(Context(), *state, {}).ok());
+  ASSERT_TRUE(sink->RemoveOrphans(TestContext(), *state, {}).ok());
   EXPECT_TRUE(VerifyManifest(LocalFileSystem(), root / "out", *manifest).ok());
 }
 
@@ -278,13 +268,13 @@ TEST(FileSinkTargetTest, AnotherJobsResultIsNotReplaced) {
   TemporaryDirectory root;
   FaultyFileSystem sound;
   auto sink = MakeSink({.path = root / "out/"});
-  auto state = sink->Prepare(Context(), IdSchema());
+  auto state = sink->Prepare(TestContext(), IdSchema());
   ASSERT_TRUE(state.ok());
   EngineStore store;
   ASSERT_TRUE((Engine{.sink = sink, .files = &sound, .run_id = "01d01d01"}.Run(&store, 1).ok()));
-  auto finished = sink->Finish(Context(), *state, IdSchema(), {}, {});
+  auto finished = sink->Finish(TestContext(), *state, IdSchema(), {}, {});
   EXPECT_EQ(CodeOf(finished), Code::kAlreadyExists) << finished;
-  ASSERT_TRUE(sink->Abandon(Context(), *state).ok());
+  ASSERT_TRUE(sink->Abandon(TestContext(), *state).ok());
   auto manifest = ReadManifest(LocalFileSystem(), root / "out");
   ASSERT_TRUE(manifest.ok());
   EXPECT_TRUE(VerifyManifest(LocalFileSystem(), root / "out", *manifest).ok());
@@ -313,8 +303,8 @@ TEST(FileSinkTargetTest, AbandonAfterAPrepareThatFailed) {
   TemporaryDirectory root;
   ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / "mine", "x", false).ok());
   auto sink = MakeSink({.path = root.path() + "/"});
-  ASSERT_FALSE(sink->Prepare(Context(), IdSchema()).ok());
-  EXPECT_TRUE(sink->Abandon(Context(), "").ok());
+  ASSERT_FALSE(sink->Prepare(TestContext(), IdSchema()).ok());
+  EXPECT_TRUE(sink->Abandon(TestContext(), "").ok());
   EXPECT_THAT(NamesIn(root.path()), ElementsAre("mine"));
 }
 
@@ -323,16 +313,16 @@ TEST(FileSinkTargetTest, AbandonLeavesNothingOfTheJobAndAllOfOthers) {
     TemporaryDirectory root;
     if (existed) std::filesystem::create_directory(root / "out");
     auto sink = MakeSink({.path = root / "out/"});
-    auto state = sink->Prepare(Context(), IdSchema());
+    auto state = sink->Prepare(TestContext(), IdSchema());
     ASSERT_TRUE(state.ok());
-    auto writer = sink->CreateWriter(Context(), *state, IdSchema()).ValueOrDie();
+    auto writer = sink->CreateWriter(TestContext(), *state, IdSchema()).ValueOrDie();
     ASSERT_TRUE(writer->Write(Ids(0, 10)).ok());
     auto committables = writer->PrepareCommit().ValueOrDie();
-    auto results = sink->CreateCommitter(Context(), *state).ValueOrDie()->Commit(committables);
+    auto results = sink->CreateCommitter(TestContext(), *state).ValueOrDie()->Commit(committables);
     EXPECT_EQ(results.at(0).outcome, CommitOutcome::kCommitted);
     ASSERT_TRUE(writer->Write(Ids(10, 10)).ok());
     EXPECT_EQ(NamesIn(root / "out").size(), 2u);
-    ASSERT_TRUE(sink->Abandon(Context(), *state).ok());
+    ASSERT_TRUE(sink->Abandon(TestContext(), *state).ok());
     EXPECT_EQ(std::filesystem::exists(root / "out"), existed);
     EXPECT_THAT(NamesIn(root / "out"), IsEmpty());
   }
@@ -346,7 +336,7 @@ TEST(FileSinkTargetTest, OrphansAreThisJobsFilesThatNoCheckpointNames) {
   }
   const ManifestFile named{.name = "part-cafe0123-00000-0001.parquet", .rows = 1, .bytes = 3, .sha256 = std::string(64, '0')};
   auto sink = MakeSink({.path = root.path() + "/"});
-  ASSERT_TRUE(sink->RemoveOrphans(Context(), EncodeJobState({}), {EncodeWriterState({named})}).ok());
+  ASSERT_TRUE(sink->RemoveOrphans(TestContext(), EncodeJobState({}), {EncodeWriterState({named})}).ok());
   EXPECT_THAT(NamesIn(root.path()), ElementsAre(".part-01d01d01-00000-0002.parquet.tmp", "letter.txt", "part-01d01d01-00000-0002.parquet",
                                                 "part-cafe0123-00000-0001.parquet"));
 }
@@ -378,7 +368,7 @@ TEST(FileCommitterTest, EachStateOfTheFiles) {
     put(item.final_file, root / name);
     const ManifestFile file{
         .name = name, .rows = 1, .bytes = 3, .sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"};
-    auto committer = MakeSink({.path = root.path() + "/"})->CreateCommitter(Context(), "").ValueOrDie();
+    auto committer = MakeSink({.path = root.path() + "/"})->CreateCommitter(TestContext(), "").ValueOrDie();
     auto results = committer->Commit({EncodeCommittable(file)});
     ASSERT_EQ(results.size(), 1u);
     EXPECT_EQ(results[0].outcome, item.outcome) << results[0].error;
@@ -392,11 +382,11 @@ TEST(FileCommitterTest, EachStateOfTheFiles) {
 TEST(FileCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root.path() + "/"});
-  auto writer = sink->CreateWriter(Context(), "", IdSchema()).ValueOrDie();
+  auto writer = sink->CreateWriter(TestContext(), "", IdSchema()).ValueOrDie();
   ASSERT_TRUE(writer->Write(Ids(0, 1)).ok());
   auto good = writer->PrepareCommit().ValueOrDie().at(0);
   const ManifestFile other{.name = "part-01d01d01-00000-0001.parquet", .bytes = 3, .sha256 = std::string(64, '0')};
-  auto results = sink->CreateCommitter(Context(), "").ValueOrDie()->Commit({"rubbish", EncodeCommittable(other), good});
+  auto results = sink->CreateCommitter(TestContext(), "").ValueOrDie()->Commit({"rubbish", EncodeCommittable(other), good});
   ASSERT_EQ(results.size(), 3u);
   EXPECT_EQ(results[0].outcome, CommitOutcome::kFailed);
   EXPECT_EQ(results[1].outcome, CommitOutcome::kFailed);
@@ -406,7 +396,7 @@ TEST(FileCommitterTest, OtherJobsFilesAndDamagedBytesFailAlone) {
 TEST(FileWriterTest, NamesNeverRepeatAndCountsAreKept) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root.path() + "/", .max_file_bytes = 1});
-  auto context = Context();
+  auto context = TestContext();
   context.writer_index = 3;
   context.first_checkpoint = 7;
   auto writer = sink->CreateWriter(context, "", IdSchema()).ValueOrDie();
@@ -503,247 +493,12 @@ TEST(ArrowFileTest, CompressionsAndManifest) {
 TEST(FileWriterTest, SchemasThatAFileCannotHold) {
   TemporaryDirectory root;
   auto sink = MakeSink({.path = root / "out/"});
-  auto none = sink->Prepare(Context(), arrow::schema({}));
+  auto none = sink->Prepare(TestContext(), arrow::schema({}));
   EXPECT_EQ(CodeOf(none.status()), Code::kUnimplemented);
   EXPECT_THAT(none.status().message(), HasSubstr("without columns"));
-  auto duration = sink->Prepare(Context(), arrow::schema({arrow::field("i", arrow::duration(arrow::TimeUnit::SECOND))}));
+  auto duration = sink->Prepare(TestContext(), arrow::schema({arrow::field("i", arrow::duration(arrow::TimeUnit::SECOND))}));
   EXPECT_EQ(GetErrorInfo(duration.status())->column, "i");
   EXPECT_THAT(NamesIn(root.path()), IsEmpty());
-}
-
-std::shared_ptr<arrow::RecordBatch> Noise(int64_t rows, int columns) {
-  std::mt19937_64 random(7);
-  arrow::FieldVector fields;
-  arrow::ArrayVector arrays;
-  for (int c = 0; c < columns; ++c) {
-    arrow::StringBuilder builder;
-    for (int64_t i = 0; i < rows; ++i) {
-      std::string text(64, '\0');
-      for (char& byte : text) byte = static_cast<char>(' ' + random() % 90);
-      (void)builder.Append(text);
-    }
-    arrays.push_back(builder.Finish().ValueOrDie());
-    fields.push_back(arrow::field(fmt::format("c{}", c), arrow::utf8()));
-  }
-  return arrow::RecordBatch::Make(arrow::schema(fields), rows, arrays);
-}
-
-TEST(ParquetFileTest, RowGroupsAreBoundedByRows) {
-  TemporaryDirectory root;
-  auto file = OutputFile::Create(LocalFileSystem(), root / "f", IdSchema(), {.row_group_rows = 1000}).ValueOrDie();
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(file->Write(*Ids(int64_t{500} * i, 500).rows).ok());
-  ASSERT_TRUE(file->Close().ok());
-  auto metadata = parquet::ParquetFileReader::OpenFile(root / "f")->metadata();
-  ASSERT_EQ(metadata->num_row_groups(), 3);
-  EXPECT_EQ(metadata->RowGroup(0)->num_rows(), 1000);
-  EXPECT_EQ(metadata->RowGroup(2)->num_rows(), 500);
-}
-
-TEST(ParquetFileTest, RowGroupsAreBoundedByMemory) {
-  TemporaryDirectory root;
-  auto batch = Noise(50'000, 4);  // 13 MB that no codec makes smaller by much
-  constexpr int64_t kLimit = int64_t{4} << 20;
-  auto file = OutputFile::Create(LocalFileSystem(), root / "f", batch->schema(), {.row_group_memory = kLimit}).ValueOrDie();
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(file->Write(*batch).ok());
-  // What an empty row group and the piece being encoded take comes on top.
-  EXPECT_LT(file->peak_memory(), 3 * kLimit);
-  ASSERT_TRUE(file->Close().ok());
-  auto metadata = parquet::ParquetFileReader::OpenFile(root / "f")->metadata();
-  EXPECT_EQ(metadata->num_rows(), 200'000);
-  EXPECT_GE(metadata->num_row_groups(), 6);
-  EXPECT_LE(metadata->num_row_groups(), 20);
-  for (int i = 0; i < metadata->num_row_groups(); ++i) EXPECT_GT(metadata->RowGroup(i)->num_rows(), 0);
-}
-
-TEST(ParquetFileTest, LendingLessMemoryMakesSmallerRowGroups) {
-  TemporaryDirectory root;
-  auto batch = Noise(20'000, 1);
-  const auto groups = [&](int64_t writer_memory, int64_t row_group_bytes) {
-    auto sink =
-        MakeSink({.path = root / fmt::format("{}-{}/", writer_memory, row_group_bytes), .parquet_row_group_bytes = row_group_bytes});
-    auto context = Context();
-    context.writer_memory = writer_memory;
-    auto state = sink->Prepare(context, batch->schema()).ValueOrDie();
-    auto writer = sink->CreateWriter(context, state, batch->schema()).ValueOrDie();
-    for (int i = 0; i < 4; ++i) EXPECT_TRUE(writer->Write({.rows = batch, .position = {}}).ok());
-    EXPECT_TRUE(writer->PrepareCommit().ok());
-    auto name = NamesIn(sink->options().path).at(0);
-    return parquet::ParquetFileReader::OpenFile(sink->options().path + "/" + name)->metadata()->num_row_groups();
-  };
-  EXPECT_EQ(groups(0, int64_t{64} << 20), 1);
-  EXPECT_GT(groups(1 << 20, int64_t{64} << 20), 2);
-  EXPECT_GT(groups(0, 1 << 20), 2);
-}
-
-// The memory of dictionaries is that of columns x writers, whatever the row groups are.
-TEST(ParquetFileTest, WideTablesHaveDictionariesOnlyWhereTheMemoryAllowsThem) {
-  TemporaryDirectory root;
-  arrow::FieldVector members;
-  arrow::ArrayVector columns;
-  for (int i = 0; i < 100; ++i) {
-    members.push_back(arrow::field(fmt::format("c{}", i), arrow::int64()));
-    columns.push_back(arrow::json::ArrayFromJSONString(arrow::int64(), "[7, 7, 7]").ValueOrDie());
-  }
-  auto flat = arrow::RecordBatch::Make(arrow::schema(members), 3, columns);
-  auto nested = arrow::RecordBatch::Make(arrow::schema({arrow::field("s", arrow::struct_(members))}), 3,
-                                         {arrow::StructArray::Make(columns, members).ValueOrDie()});
-  int number = 0;
-  for (const auto& batch : {flat, nested}) {
-    for (bool enough : {true, false}) {
-      const std::string path = root / fmt::format("{}.parquet", number++);
-      const FileEncoding encoding{.row_group_memory = (int64_t{128} << 10) * (enough ? 100 : 99)};
-      auto file = OutputFile::Create(LocalFileSystem(), path, batch->schema(), encoding).ValueOrDie();
-      ASSERT_TRUE(file->Write(*batch).ok());
-      ASSERT_TRUE(file->Close().ok());
-      auto reader = parquet::ParquetFileReader::OpenFile(path);
-      EXPECT_EQ(reader->metadata()->num_columns(), 100);
-      EXPECT_EQ(reader->metadata()->RowGroup(0)->ColumnChunk(99)->has_dictionary_page(), enough);
-    }
-  }
-}
-
-TEST(ParquetFileTest, EachCompression) {
-  TemporaryDirectory root;
-  const std::pair<const char*, parquet::Compression::type> cases[] = {{"zstd", parquet::Compression::ZSTD},
-                                                                      {"snappy", parquet::Compression::SNAPPY},
-                                                                      {"gzip", parquet::Compression::GZIP},
-                                                                      {"lz4", parquet::Compression::LZ4},
-                                                                      {"none", parquet::Compression::UNCOMPRESSED}};
-  for (const auto& [name, codec] : cases) {
-    FaultyFileSystem sound;
-    EngineStore store;
-    Engine engine{.sink = MakeSink({.path = root / (std::string(name) + ".parquet"), .parquet_compression = name}),
-                  .files = &sound,
-                  .interval = 1000};
-    ASSERT_TRUE(engine.Run(&store, 1).ok());
-    auto metadata = parquet::ParquetFileReader::OpenFile(root / (std::string(name) + ".parquet"))->metadata();
-    EXPECT_EQ(metadata->RowGroup(0)->ColumnChunk(0)->compression(), codec) << name;
-    EXPECT_EQ(ReadTable(LocalFileSystem(), root / (std::string(name) + ".parquet")).ValueOrDie()->num_rows(), 60);
-  }
-}
-
-struct TypeCase {
-  TypeKind kind;
-  const char* values;   // as JSON of Arrow's reader; null, extremes, empty
-  const char* parquet;  // physical type and annotation, as Parquet's schema printer says them
-};
-
-const TypeCase kTypeCases[] = {
-    {TypeKind::kInt64, "[null, -9223372036854775808, 9223372036854775807, 0]", "int64 field_id=-1 c;"},
-    {TypeKind::kFloat64, "[null, -1.5, 1e308, 0]", "double field_id=-1 c;"},
-    {TypeKind::kBool, "[null, true, false, true]", "boolean field_id=-1 c;"},
-    {TypeKind::kString, R"([null, "", "größe", "x"])", "binary field_id=-1 c (String);"},
-    {TypeKind::kBytes, R"([null, "", "abc", "x"])", "binary field_id=-1 c;"},
-    {TypeKind::kNumeric, R"([null, "99999999999999999999999999999.999999999", "-99999999999999999999999999999.999999999", "0.000000001"])",
-     "fixed_len_byte_array(16) field_id=-1 c (Decimal(precision=38, scale=9));"},
-    {TypeKind::kBigNumeric,
-     R"([null, "12345678901234567890123456789012345678.99999999999999999999999999999999999999", "-0.00000000000000000000000000000000000001", "1.00000000000000000000000000000000000000"])",
-     "fixed_len_byte_array(32) field_id=-1 c (Decimal(precision=76, scale=38));"},
-    {TypeKind::kDate, "[null, -719162, 2932896, 0]", "int32 field_id=-1 c (Date);"},
-    {TypeKind::kTime, "[null, 0, 86399999999, 1]", "int64 field_id=-1 c (Time(isAdjustedToUTC=false, timeUnit=microseconds));"},
-    {TypeKind::kDatetime, "[null, -62135596800000000, 253402300799999999, -1]",
-     "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=false, timeUnit=microseconds,"},
-    {TypeKind::kTimestamp, "[null, -62135596800000000, 253402300799999999, -1]",
-     "int64 field_id=-1 c (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds,"},
-    {TypeKind::kTimestamp12,
-     R"x([null, "2024-01-02T03:04:05.123456789012Z", "0001-01-01T00:00:00.000000000000Z", "9999-12-31T23:59:59.999999999999Z"])x",
-     "binary field_id=-1 c (String);"},
-    {TypeKind::kInterval,
-     R"x([null, {"months": 14, "days": 3, "microseconds": -1}, {"months": -1, "days": 0, "microseconds": 0},
-         {"months": 0, "days": 0, "microseconds": 0}])x",
-     "group field_id=-1 c {"},
-    {TypeKind::kRange, R"x([null, {"start": 0, "end": 1}, {"start": null, "end": -1}, {"start": null, "end": null}])x",
-     "group field_id=-1 c {"},
-    {TypeKind::kGeography, R"x([null, "POINT(1 2)", "", "x"])x", "binary field_id=-1 c (String);"},
-    {TypeKind::kJson, R"x([null, "{\"a\": [1]}", "null", "\"x\""])x", "binary field_id=-1 c (String);"},
-    {TypeKind::kStruct, R"x([null, {"x": null, "r": []}, {"x": 1, "r": ["a", "b"]}, {"x": 2, "r": [""]}])x", "group field_id=-1 c {"},
-};
-
-std::shared_ptr<arrow::Table> WriteAndRead(const std::string& path, const std::shared_ptr<arrow::Schema>& schema,
-                                           const std::shared_ptr<arrow::RecordBatch>& batch) {
-  auto sink = MakeSink({.path = path});
-  auto state = sink->Prepare(Context(), schema);
-  EXPECT_TRUE(state.ok()) << state.status();
-  auto writer = sink->CreateWriter(Context(), *state, schema).ValueOrDie();
-  auto written = writer->Write({.rows = batch, .position = {}});
-  EXPECT_TRUE(written.ok()) << written;
-  auto committed = sink->CreateCommitter(Context(), *state).ValueOrDie()->Commit(writer->PrepareCommit().ValueOrDie());
-  EXPECT_EQ(committed.at(0).outcome, CommitOutcome::kCommitted);
-  auto table = ReadTable(LocalFileSystem(), path);
-  EXPECT_TRUE(table.ok()) << table.status();
-  return *table;
-}
-
-TEST(ParquetTypesTest, EveryTypeRoundTripsInEveryMode) {
-  TemporaryDirectory root;
-  EXPECT_EQ(std::size(kTypeCases), TypeTable().size() - 1);
-  for (const auto& item : kTypeCases) {
-    SCOPED_TRACE(std::string(TypeName(item.kind)));
-    Field field{.name = "c", .kind = item.kind};
-    if (item.kind == TypeKind::kStruct) {
-      field.fields = {{.name = "x", .kind = TypeKind::kInt64}, {.name = "r", .kind = TypeKind::kString, .mode = Mode::kRepeated}};
-    }
-    auto schema = ToArrowSchema({{field}}).ValueOrDie();
-    std::shared_ptr<arrow::Array> values;
-    if (item.kind == TypeKind::kStruct || item.kind == TypeKind::kInterval) {
-      // Arrow's JSON reader makes no null struct with a child that cannot be null.
-      arrow::FieldVector children;
-      for (const auto& child : schema->field(0)->type()->fields()) children.push_back(child->WithNullable(true));
-      auto inner = arrow::struct_(children);
-      auto parsed = arrow::json::ArrayFromJSONString(inner, item.values).ValueOrDie();
-      const auto& rows = static_cast<const arrow::StructArray&>(*parsed);
-      values = std::make_shared<arrow::StructArray>(schema->field(0)->type(), rows.length(), rows.fields(), rows.null_bitmap(), 1);
-    } else {
-      values = arrow::json::ArrayFromJSONString(schema->field(0)->type(), item.values).ValueOrDie();
-    }
-    const std::string name(TypeName(item.kind));
-    auto table = WriteAndRead(root / (name + ".parquet"), schema, arrow::RecordBatch::Make(schema, 4, {values}));
-    EXPECT_TRUE(table->schema()->Equals(*schema, /*check_metadata=*/true)) << table->schema()->ToString();
-    EXPECT_TRUE(table->column(0)->Equals(arrow::ChunkedArray(values))) << table->column(0)->ToString();
-    EXPECT_EQ(FromArrowSchema(*table->schema()).ValueOrDie(), TableSchema{{field}});
-    std::ostringstream printed;
-    auto reader = parquet::ParquetFileReader::OpenFile(root / (name + ".parquet"));
-    parquet::schema::PrintSchema(reader->metadata()->schema()->schema_root().get(), printed);
-    EXPECT_THAT(printed.str(), HasSubstr(std::string("optional ") + item.parquet));
-
-    field.mode = Mode::kRepeated;
-    auto list_schema = ToArrowSchema({{field}}).ValueOrDie();
-    auto offsets = arrow::json::ArrayFromJSONString(arrow::int32(), "[0, 2, 2, 3]").ValueOrDie();
-    auto lists = arrow::ListArray::FromArrays(list_schema->field(0)->type(), *offsets, *values->Slice(1)).ValueOrDie();
-    auto list_table = WriteAndRead(root / (name + "-list.parquet"), list_schema, arrow::RecordBatch::Make(list_schema, 3, {lists}));
-    EXPECT_TRUE(list_table->column(0)->Equals(arrow::ChunkedArray(lists))) << list_table->column(0)->ToString();
-    EXPECT_EQ(FromArrowSchema(*list_table->schema()).ValueOrDie(), TableSchema{{field}});
-    std::ostringstream list_printed;
-    auto list_reader = parquet::ParquetFileReader::OpenFile(root / (name + "-list.parquet"));
-    parquet::schema::PrintSchema(list_reader->metadata()->schema()->schema_root().get(), list_printed);
-    EXPECT_THAT(list_printed.str(), HasSubstr("c (List)"));
-    EXPECT_THAT(list_printed.str(), HasSubstr("element"));
-  }
-}
-
-TEST(ParquetTypesTest, FifteenLevelsOfArraysOfStructs) {
-  TemporaryDirectory root;
-  Field field{.name = "x", .kind = TypeKind::kInt64};
-  for (int i = 0; i < kMaxNesting; ++i) field = {.name = "s", .kind = TypeKind::kStruct, .mode = Mode::kRepeated, .fields = {field}};
-  auto schema = ToArrowSchema({{field}}).ValueOrDie();
-  std::string value = "7";
-  for (int i = 0; i < kMaxNesting; ++i) value = fmt::format(R"([{{"{}": {}}}])", i == 0 ? "x" : "s", value);
-  auto values = arrow::json::ArrayFromJSONString(schema->field(0)->type(), "[" + value + ", []]").ValueOrDie();
-  auto table = WriteAndRead(root / "deep.parquet", schema, arrow::RecordBatch::Make(schema, 2, {values}));
-  EXPECT_TRUE(table->column(0)->Equals(arrow::ChunkedArray(values)));
-}
-
-// BIGNUMERIC's very largest values have 39 integer digits, which Arrow's validation refuses and 256 bits hold.
-TEST(ParquetTypesTest, ThirtyNineDigitsSurvive) {
-  TemporaryDirectory root;
-  auto schema = ToArrowSchema({{{.name = "c", .kind = TypeKind::kBigNumeric}}}).ValueOrDie();
-  const auto largest = arrow::Decimal256("57896044618658097711785492504343953926634992332820282019728792003956564819967");  // 2^255 - 1
-  arrow::Decimal256Builder builder(schema->field(0)->type());
-  ASSERT_TRUE(builder.Append(largest).ok());
-  auto values = builder.Finish().ValueOrDie();
-  auto table = WriteAndRead(root / "b.parquet", schema, arrow::RecordBatch::Make(schema, 1, {values}));
-  const auto& read = static_cast<const arrow::Decimal256Array&>(*table->column(0)->chunk(0));
-  EXPECT_EQ(arrow::Decimal256(read.GetValue(0)), largest);
 }
 
 }  // namespace

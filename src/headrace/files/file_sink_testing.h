@@ -50,6 +50,16 @@ inline Batch Ids(int64_t first, int64_t count) {
   return {.rows = arrow::RecordBatch::Make(IdSchema(), count, {builder.Finish().ValueOrDie()}), .position = {}};
 }
 
+inline SinkContext TestContext(FileSystem* files = LocalFileSystem()) {
+  SinkContext context;
+  context.job_name = "test";
+  context.files = files;
+  context.run_id = "cafe0123";
+  return context;
+}
+
+inline std::shared_ptr<const FileSink> MakeSink(FileSinkOptions options) { return FileSink::Make(std::move(options)).ValueOrDie(); }
+
 /// What a checkpoint file would hold; survives the death of the engine.
 struct EngineStore {
   bool prepared = false;
