@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -182,6 +183,8 @@ arrow::Result<std::unique_ptr<SinkWriter>> FileSink::RestoreWriter(const SinkCon
                                                                    const std::vector<std::string>& states) const {
   ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, single_file_, context.writer_memory));
   ARROW_RETURN_NOT_OK(CheckFormatSchema(encoding, *schema));
+  // A single file, and a table that is read as one stream, have one writer for all cores.
+  if (context.writers > 0) encoding.column_threads = static_cast<int>(std::thread::hardware_concurrency()) / context.writers;
   ARROW_ASSIGN_OR_RAISE(auto inherited, FilesOfStates(states));
   FileWriterSettings settings{.directory = directory(),
                               .single_name = single_name(),

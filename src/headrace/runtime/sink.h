@@ -19,6 +19,7 @@ namespace headrace {
 
 struct SinkContext : JobContext {
   std::string run_id{};                // eight lower-case hexadecimal digits, drawn once per job and persisted: the TAG of files
+  int writers = 0;                     // that write side by side in this process; 0 = the engine does not say
   int writer_index = 0;                // of CreateWriter / RestoreWriter: 0 .. writers-1
   int64_t writer_memory = 0;           // bytes a writer may hold on top of the batch it is given
   std::string checkpoint_directory{};  // as the job was given it; empty without checkpoints. No place for a result

@@ -22,6 +22,7 @@ struct FileEncoding {
   arrow::Compression::type codec = arrow::Compression::ZSTD;  // inside the file: Parquet, Arrow, Avro
   int64_t row_group_rows = 1'000'000;                         // Parquet
   int64_t row_group_memory = int64_t{64} << 20;               // Parquet: bytes of encoded columns after which a row group ends
+  int column_threads = 1;                                     // Parquet: columns that are encoded at the same time
   std::string csv_null_value{};
   bool csv_nested_as_json = false;
 };

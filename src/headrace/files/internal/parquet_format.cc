@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <arrow/util/thread_pool.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
@@ -18,6 +19,9 @@ constexpr int64_t kPieceBytes = int64_t{8} << 20;
 // What the dictionary of one column takes before it holds much, measured with 1,000 INT64 columns: 4 open files take 480 MB less without.
 constexpr int64_t kDictionaryBytes = int64_t{128} << 10;
 
+constexpr int64_t kLeastDictionaryBytes = int64_t{16} << 10;
+constexpr int64_t kLeastPageBytes = int64_t{64} << 10;
+
 int64_t LeavesOf(const arrow::FieldVector& fields) {
   int64_t leaves = 0;
   for (const auto& field : fields) leaves += field->type()->num_fields() == 0 ? 1 : LeavesOf(field->type()->fields());
@@ -27,17 +31,24 @@ int64_t LeavesOf(const arrow::FieldVector& fields) {
 std::shared_ptr<parquet::WriterProperties> PropertiesOf(const arrow::Schema& schema, const FileEncoding& encoding,
                                                         arrow::MemoryPool* pool) {
   parquet::WriterProperties::Builder builder;
+  const int64_t share = encoding.row_group_memory / std::max<int64_t>(LeavesOf(schema.fields()), 1);
   // They are there from the first row on, so ending the row group earlier does not bound them: of a wide table they would take many times
   // what the writer may hold.
-  if (LeavesOf(schema.fields()) > encoding.row_group_memory / kDictionaryBytes) builder.disable_dictionary();
+  if (share < kDictionaryBytes) builder.disable_dictionary();
+  // A dictionary's hash table takes up to eight times its values, and a page is held until it is full. Were they as large in a wide table
+  // as in a narrow one, a row group would be full while all of its columns are still trying dictionaries.
+  builder.dictionary_pagesize_limit(std::clamp(share / 16, kLeastDictionaryBytes, parquet::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT));
+  builder.data_pagesize(std::clamp(share / 8, kLeastPageBytes, parquet::kDefaultDataPageSize));
   builder.compression(encoding.codec)->max_row_group_length(encoding.row_group_rows)->memory_pool(pool);
   return builder.build();
 }
 
 // The Arrow schema travels in the file, so that Arrow readers get the very types back (JSON and GEOGRAPHY by their extension names).
-std::shared_ptr<parquet::ArrowWriterProperties> ArrowPropertiesOf() {
+std::shared_ptr<parquet::ArrowWriterProperties> ArrowPropertiesOf(arrow::internal::Executor* threads) {
   parquet::ArrowWriterProperties::Builder builder;
-  return builder.store_schema()->enable_compliant_nested_types()->build();
+  builder.store_schema()->enable_compliant_nested_types();
+  if (threads != nullptr) builder.set_use_threads(true)->set_executor(threads);
+  return builder.build();
 }
 
 }  // namespace
@@ -46,9 +57,15 @@ arrow::Result<std::unique_ptr<FormatWriter>> ParquetFormatWriter::Make(const Fil
                                                                        const std::shared_ptr<arrow::Schema>& schema,
                                                                        const std::shared_ptr<arrow::io::OutputStream>& out) {
   std::unique_ptr<ParquetFormatWriter> made(new ParquetFormatWriter(encoding));
+  // Threads of its own: in those that the process shares, a program may wait for this very writer.
+  const int threads = std::min(encoding.column_threads, schema->num_fields());
+  if (threads > 1) {
+    ARROW_ASSIGN_OR_RAISE(made->threads_, arrow::internal::ThreadPool::Make(threads));
+  }
   // Writes the first bytes already.
-  ARROW_ASSIGN_OR_RAISE(made->writer_, parquet::arrow::FileWriter::Open(
-                                           *schema, &made->pool_, out, PropertiesOf(*schema, encoding, &made->pool_), ArrowPropertiesOf()));
+  ARROW_ASSIGN_OR_RAISE(made->writer_,
+                        parquet::arrow::FileWriter::Open(*schema, &made->pool_, out, PropertiesOf(*schema, encoding, &made->pool_),
+                                                         ArrowPropertiesOf(made->threads_.get())));
   return made;
 }
 

@@ -1,4 +1,4 @@
-// Parquet, with row groups bounded by rows and by memory. One thread.
+// Parquet, with row groups bounded by rows and by memory. One thread calls it.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,9 @@
 
 #include "headrace/files/internal/format_writer.h"
 
+namespace arrow::internal {
+class ThreadPool;
+}
 namespace parquet::arrow {
 class FileWriter;
 }
@@ -31,6 +34,7 @@ class ParquetFormatWriter final : public FormatWriter {
 
   const FileEncoding encoding_;
   arrow::ProxyMemoryPool pool_{arrow::default_memory_pool()};  // counts what the encoder holds; outlives writer_
+  std::shared_ptr<arrow::internal::ThreadPool> threads_;       // null = the caller's only
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
   int64_t base_memory_ = 0;  // held by an empty row group
   int64_t rows_ = 0;         // written

@@ -14,6 +14,13 @@
 
 namespace headrace {
 
+namespace {
+
+// On the way to all writers. What lies there longer is cold memory when its turn comes, so more is of use only while a writer pauses.
+constexpr int64_t kMostQueuedBytes = int64_t{64} << 20;
+
+}  // namespace
+
 SinkContext MakeSinkContext(const JobParts& parts, const CheckpointState& state) {
   SinkContext context;
   context.job_name = state.job_name;
@@ -190,6 +197,7 @@ arrow::Result<std::vector<std::unique_ptr<SinkWriter>>> JobRun::OpenWriters(int 
   // is on the way. Were it one budget, open row groups, which only shrink when more rows come, could hold what the readers need to send
   // those rows.
   context.writer_memory = std::max<int64_t>(1, parts_.options.memory_limit / 4 / writers);
+  context.writers = writers;
   for (int i = 0; i < writers; ++i) {
     context.writer_index = i;
     auto writer = reopened_ ? parts_.sink->RestoreWriter(context, state_.sink_state, state_.schema, states[static_cast<size_t>(i)])
@@ -202,7 +210,7 @@ arrow::Result<std::vector<std::unique_ptr<SinkWriter>>> JobRun::OpenWriters(int 
 
 arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writers, int readers) {
   started_ = parts_.environment.clock->Monotonic();  // before any reader can be seen to work, so that the first interval has a sure start
-  int64_t room = std::max<int64_t>(1, parts_.memory->limit() / static_cast<int64_t>(writers.size()));
+  int64_t room = std::max<int64_t>(1, std::min(parts_.memory->limit(), kMostQueuedBytes) / static_cast<int64_t>(writers.size()));
   for (size_t i = 0; i < writers.size(); ++i) queues_.push_back(std::make_unique<WriterQueue>(room));
   events_ = std::make_unique<RunEvents>(parts_.environment.clock, parts_.stop_at_checkpoint, parts_.stop_now, readers,
                                         static_cast<int>(writers.size()));
