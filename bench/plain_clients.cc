@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <arrow/buffer.h>
+#include <arrow/io/file.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/dictionary.h>
 #include <arrow/ipc/reader.h>
@@ -16,6 +17,8 @@
 #include <grpcpp/impl/codegen/rpc_method.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/sync_stream.h>
+#include <parquet/arrow/writer.h>
+#include <parquet/properties.h>
 
 namespace headrace::bench {
 namespace {
@@ -76,6 +79,14 @@ arrow::Result<Work> ReadAll(const storage::ReadSession& session, ReadOne read_on
   return all;
 }
 
+/// As Headrace's files: ZSTD, the Arrow schema in the file.
+arrow::Result<std::unique_ptr<parquet::arrow::FileWriter>> CreateParquet(const arrow::Schema& schema, const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto out, arrow::io::FileOutputStream::Open(path));
+  auto properties = parquet::WriterProperties::Builder().compression(arrow::Compression::ZSTD)->build();
+  auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
+  return parquet::arrow::FileWriter::Open(schema, arrow::default_memory_pool(), out, properties, arrow_properties);
+}
+
 }  // namespace
 
 arrow::Result<Work> ReadBytes(const ReadPlan& plan) {
@@ -99,13 +110,24 @@ arrow::Result<Work> ReadBytes(const ReadPlan& plan) {
   return work;
 }
 
+arrow::Result<Work> ReadRawTcp(const ReadPlan& plan, const TcpSender& sender) {
+  ARROW_ASSIGN_OR_RAISE(const auto session, CreateSession(plan, Connect(plan, true)));
+  ARROW_RETURN_NOT_OK(sender.Receive(session.estimated_total_bytes_scanned()));
+  return Work{.rows = session.estimated_row_count(), .bytes = session.estimated_total_bytes_scanned()};
+}
+
 arrow::Result<Work> ReadWithStub(const ReadPlan& plan, bool tuned) {
   if (plan.avro) return arrow::Status::NotImplemented("the plain client reads Arrow only");
+  if (!plan.file.empty() && plan.streams != 1) return arrow::Status::NotImplemented("the plain client writes one stream to a file");
   ARROW_ASSIGN_OR_RAISE(const auto session, CreateSession(plan, Connect(plan, tuned)));
   auto read_one = [&](const std::string& stream) -> arrow::Result<Work> {
     arrow::ipc::DictionaryMemo memo;
     arrow::io::BufferReader schema_bytes(arrow::Buffer::FromString(session.arrow_schema().serialized_schema()));
     ARROW_ASSIGN_OR_RAISE(const auto schema, arrow::ipc::ReadSchema(&schema_bytes, &memo));
+    std::unique_ptr<parquet::arrow::FileWriter> file;
+    if (!plan.file.empty()) {
+      ARROW_ASSIGN_OR_RAISE(file, CreateParquet(*schema, plan.file));
+    }
     const auto stub = storage::BigQueryRead::NewStub(Connect(plan, tuned));
     storage::ReadRowsRequest request;
     request.set_read_stream(stream);
@@ -118,10 +140,12 @@ arrow::Result<Work> ReadWithStub(const ReadPlan& plan, bool tuned) {
       arrow::io::BufferReader bytes(
           arrow::Buffer::FromString(std::move(*response.mutable_arrow_record_batch()->mutable_serialized_record_batch())));
       ARROW_ASSIGN_OR_RAISE(const auto batch, arrow::ipc::ReadRecordBatch(schema, &memo, options, &bytes));
+      if (file != nullptr) ARROW_RETURN_NOT_OK(file->WriteRecordBatch(*batch));
       work.rows += batch->num_rows();
       work.bytes += arrow::util::TotalBufferSize(*batch);
     }
     ARROW_RETURN_NOT_OK(ToArrow(reader->Finish()));
+    if (file != nullptr) ARROW_RETURN_NOT_OK(file->Close());
     return work;
   };
   return ReadAll(session, read_one);
