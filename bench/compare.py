@@ -13,16 +13,21 @@ import run as bench
 
 # A change that costs 10 % is to be seen, and what two runs of the same program differ by is not.
 MOST = 1.06
-NAMES = [*(f"{table}, 1 MiB responses" for table in bench.ROWS), "narrow8, 1,024-row responses", "narrow8, LZ4", "narrow8, 4 streams", "narrow8, Avro", "usa_names, Avro"]
+# The cases, and which client of them is this tree's.
+NAMES = {**{f"{table}, {what}": client for what, client in (("1 MiB responses", "headrace"), ("Avro", "headrace"), ("to Parquet", "headrace-file")) for table in bench.ROWS},
+         "narrow8, 1,024-row responses": "headrace", "narrow8, LZ4": "headrace", "narrow8, 4 streams": "headrace"}
 
 
-def ratios(case, endpoint, rows, rounds, base, ours, times):
-    bench.measure("headrace", endpoint, case, rows, program=ours)  # the first read has the answers encoded
+def ratios(case, endpoint, rows, work, rounds, base, ours, times):
+    client = NAMES[case.name]
+    # The first read has the answers encoded.
+    for program in (ours, base):
+        bench.measure(client, endpoint, case, rows, work, program=program)
     seen = []
     for number in range(rounds):
         costs = {}
         for program in (base, ours) if number % 2 == 0 else (ours, base):
-            costs[program] = bench.measure("headrace", endpoint, case, rows, times, program=program)["cpu_ns_per_row"]
+            costs[program] = bench.measure(client, endpoint, case, rows, work, bench.times_of(client, times), program=program)["cpu_ns_per_row"]
         seen.append((costs[base], costs[ours]))
     return seen
 
@@ -54,17 +59,17 @@ def main():
     if not options.smoke and not options.anyway and (idle := bench.idle_share()) < 0.9:
         print(f"skipped: the machine is not idle ({idle:.0%} of its CPU time is free), so nothing would be proven; --anyway measures all the same")
         return 3
-    wanted = [case for case in bench.CASES if case[0] in NAMES and (not options.case or any(part in case[0] for part in options.case))]
+    wanted = [case for case in bench.CASES if case.name in NAMES and (not options.case or any(part in case.name for part in options.case))]
     if not wanted:
         parser.error(f"no case matches; there are: {'; '.join(NAMES)}")
-    rows, times = (bench.SMOKE_ROWS, 1) if options.smoke else (bench.ROWS, bench.TIMES["others"])
+    rows, times = (bench.SMOKE_ROWS, bench.SMOKE_TIMES) if options.smoke else (bench.ROWS, bench.TIMES)
     results = {}
-    for message_rows in dict.fromkeys(case[2] for case in wanted):
-        cases = [case for case in wanted if case[2] == message_rows]
-        with bench.service(options.work, sorted({case[1] for case in cases}), rows, message_rows) as endpoint:
+    for message_rows in dict.fromkeys(case.message_rows for case in wanted):
+        cases = [case for case in wanted if case.message_rows == message_rows]
+        with bench.service(options.work, sorted({case.table for case in cases}), rows, message_rows) as endpoint:
             for case in cases:
-                print(f"-- {case[0]}", file=sys.stderr, flush=True)
-                results[case[0]] = ratios(case, endpoint, rows, options.rounds, options.base, bench.BIN / "headrace_bench_read", times)
+                print(f"-- {case.name}", file=sys.stderr, flush=True)
+                results[case.name] = ratios(case, endpoint, rows, options.work, options.rounds, options.base, bench.BIN / "headrace_bench_read", times)
     text, slower = judge(results, options.most)
     print(text)
     return 1 if slower else 0

@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BIN = ROOT / os.environ.get("HEADRACE_BUILD_DIR", "build/release") / "bin"
@@ -24,21 +25,43 @@ JAVA = PEERS / "java" / "read-java-1.jar"
 ROWS = {"usa_names": 6_000_000, "narrow8": 4_000_000, "wide": 400_000}
 SMOKE_ROWS = {"usa_names": 60_000, "narrow8": 40_000, "wide": 4_000}
 # How often a process reads the table. The start of Python and Java, and one read of Java's, are outside of what they measure, and they are slow.
-TIMES = {"python": 2, "java": 4, "others": 8}
+TIMES = {"python": 2, "java": 4, "copies": 1, "others": 8}
 SMOKE_TIMES = {"others": 1}
 SMALL = 1_024  # rows of a small response; the service has been seen to send both
 CLIENTS = ["bytes", "stub", "stub-defaults", "headrace", "go", "java", "python"]
+SOME_CLIENTS = ["bytes", "stub", "headrace", "go", "python"]
+# Clients that write Parquet: the client, and where to. Headrace's directory has a file for each of its writers.
+COPIES = {"stub-file": ("stub", "copy.parquet"), "python-file": ("python", "copy.parquet"), "headrace-file": ("headrace", "copy.parquet"),
+          "headrace-directory": ("headrace", "copy/")}
 
-# (name, table, rows of a message, format, compression, streams, clients)
+
+class Link(typing.NamedTuple):
+    megabytes_per_second: float
+    delay_ms: float  # each way
+
+
+class Case(typing.NamedTuple):
+    name: str
+    table: str
+    clients: list[str]
+    message_rows: int | None = None  # None: responses of about 1 MiB
+    form: str = "arrow"
+    compression: str = "none"
+    streams: int = 1
+    link: Link | None = None  # between client and service, see link.py
+
+
 CASES = [
-    *((f"{table}, 1 MiB responses", table, None, "arrow", "none", 1, CLIENTS) for table in ROWS),
-    ("narrow8, 1,024-row responses", "narrow8", SMALL, "arrow", "none", 1, CLIENTS),
-    ("narrow8, LZ4", "narrow8", None, "arrow", "lz4", 1, ["bytes", "stub", "headrace", "go", "python"]),
-    ("narrow8, ZSTD", "narrow8", None, "arrow", "zstd", 1, ["bytes", "stub", "headrace", "go", "python"]),
-    ("narrow8, 2 streams", "narrow8", None, "arrow", "none", 2, ["bytes", "stub", "headrace", "go", "python"]),
-    ("narrow8, 4 streams", "narrow8", None, "arrow", "none", 4, ["bytes", "stub", "headrace", "go", "python"]),
-    ("narrow8, 8 streams", "narrow8", None, "arrow", "none", 8, ["bytes", "stub", "headrace"]),
-    *((f"{table}, Avro", table, None, "avro", "none", 1, ["bytes", "headrace", "java"]) for table in ROWS),
+    *(Case(f"{table}, 1 MiB responses", table, ["tcp", *CLIENTS]) for table in ROWS),
+    Case("narrow8, 1,024-row responses", "narrow8", CLIENTS, message_rows=SMALL),
+    Case("narrow8, LZ4", "narrow8", SOME_CLIENTS, compression="lz4"),
+    Case("narrow8, ZSTD", "narrow8", SOME_CLIENTS, compression="zstd"),
+    Case("narrow8, 2 streams", "narrow8", SOME_CLIENTS, streams=2),
+    Case("narrow8, 4 streams", "narrow8", SOME_CLIENTS, streams=4),
+    Case("narrow8, 8 streams", "narrow8", ["bytes", "stub", "headrace"], streams=8),
+    *(Case(f"{table}, Avro", table, ["bytes", "headrace", "java"], form="avro") for table in ROWS),
+    *(Case(f"{table}, to Parquet", table, list(COPIES)) for table in ROWS),
+    Case("narrow8, 1 Gbit/s and 20 ms each way", "narrow8", ["bytes", "stub", "stub-defaults", "headrace", "python"], link=Link(125, 20)),
 ]
 
 # (case, client, other, measure, at most): the measure of the client, divided by that of the other, which is another client of the same case, a pair of case
@@ -55,6 +78,10 @@ GOALS = [
     ("narrow8, 1,024-row responses", "headrace", "stub-defaults", "wall_ns_per_row", 1 / 0.8),
     *((f"narrow8, {streams} streams", "headrace", ("narrow8, 1 MiB responses", "headrace"), "cpu_ns_per_row", 1.15) for streams in (2, 4, 8)),
     *((f"{table}, 1 MiB responses", "headrace", None, "faults_per_gb", 1000) for table in ROWS),
+    *((f"{table}, to Parquet", client, "stub-file", name, most) for table in ROWS for client in ("headrace-file", "headrace-directory")
+      for name, most in (("cpu_ns_per_row", 1.05), ("wall_ns_per_row", 1 / 1.7))),
+    # 90 % of the link.
+    ("narrow8, 1 Gbit/s and 20 ms each way", "headrace", None, "wall_ns_per_byte", 8 / 0.9),
 ]
 
 
@@ -90,37 +117,59 @@ def service(work, tables, rows, message_rows):
         ready.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def linked(endpoint, link):
+    """The address of the endpoint at the other end of the link."""
+    if link is None:
+        yield endpoint
+        return
+    command = [sys.executable, ROOT / "bench" / "link.py", endpoint, str(link.megabytes_per_second), str(link.delay_ms)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.stdin.close()
+            process.wait(timeout=30)
+
+
+def times_of(client, times):
+    return times.get("copies" if client in COPIES else client, times["others"])
+
+
 def missing_peers():
     return [client for client, made in (("go", GO), ("java", JAVA)) if not made.exists()]
 
 
-def measure(client, endpoint, case, rows, times=1, program=None):
-    _, table, _, form, compression, streams, _ = case
+def measure(client, endpoint, case, rows, work, times=1, program=None):
+    client, target = COPIES.get(client, (client, None))
     peers = {"python": [PYTHON, ROOT / "bench" / "peers" / "read_python.py"], "go": [GO],
              # Arrow's own memory, as its documentation asks for.
              "java": ["java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", f"{JAVA}:{JAVA.parent}/dependency/*", "ReadJava"]}
     program = peers.get(client) or [program or BIN / "headrace_bench_read", client]
-    words = [endpoint, f"projects/bench/datasets/data/tables/{table}", form, compression, str(streams), str(times)]
+    words = [endpoint, f"projects/bench/datasets/data/tables/{case.table}", case.form, case.compression, str(case.streams), str(times)]
+    if target is not None:
+        words.append(f"{work}/{target}")
     done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
-        raise RuntimeError(f"{client} failed at {case[0]}: {done.stderr.strip()}")
+        raise RuntimeError(f"{client} failed at {case.name}: {done.stderr.strip()}")
     cost = json.loads(done.stdout)
-    if cost["rows"] != rows[table] * times:
-        raise RuntimeError(f"{client} read {cost['rows']} rows of {rows[table] * times} at {case[0]}")
+    if cost["rows"] != rows[case.table] * times:
+        raise RuntimeError(f"{client} read {cost['rows']} rows of {rows[case.table] * times} at {case.name}")
     return {"cpu_ns_per_row": (cost["user"] + cost["system"]) / cost["rows"] * 1e9, "wall_ns_per_row": cost["wall"] / cost["rows"] * 1e9,
+            "wall_ns_per_byte": cost["wall"] / max(cost["bytes"], 1) * 1e9,
             "rows_per_second": cost["rows"] / cost["wall"], "mb_per_second": cost["bytes"] / 1e6 / cost["wall"],
             "faults_per_gb": cost["minor_faults"] / max(cost["bytes"], 1) * 1e9, "peak_mib": cost["peak_kib"] / 1024}
 
 
-def run_case(case, endpoint, rows, rounds, times):
-    clients = [client for client in case[-1] if client not in missing_peers()]
+def run_case(case, endpoint, rows, work, rounds, times):
+    clients = [client for client in case.clients if client not in missing_peers()]
     for client in clients:
-        measure(client, endpoint, case, rows)  # the first read has the answers encoded
+        measure(client, endpoint, case, rows, work)  # the first read has the answers encoded
     taken = {client: [] for client in clients}
     for number in range(rounds):
         # Each round begins with another client, so that none is always behind the same one.
         for client in clients[number % len(clients):] + clients[:number % len(clients)]:
-            taken[client].append(measure(client, endpoint, case, rows, times.get(client, times["others"])))
+            taken[client].append(measure(client, endpoint, case, rows, work, times_of(client, times)))
     return taken
 
 
@@ -183,16 +232,18 @@ def main():
         print(f"skipped: the machine is not idle ({idle:.0%} of its CPU time is free), so nothing would be proven; --anyway measures all the same")
         return 3
     rows = SMOKE_ROWS if options.smoke else ROWS
-    wanted = [case for case in CASES if not options.case or any(part in case[0] for part in options.case)]
+    wanted = [case for case in CASES if not options.case or any(part in case.name for part in options.case)]
     if not wanted:
-        parser.error(f"no case matches; there are: {'; '.join(case[0] for case in CASES)}")
+        parser.error(f"no case matches; there are: {'; '.join(case.name for case in CASES)}")
     results = {}
-    for message_rows in dict.fromkeys(case[2] for case in wanted):
-        cases = [case for case in wanted if case[2] == message_rows]
-        with service(options.work, sorted({case[1] for case in cases}), rows, message_rows) as endpoint:
+    rounds, times = (1, SMOKE_TIMES) if options.smoke else (options.rounds, TIMES)
+    for message_rows in dict.fromkeys(case.message_rows for case in wanted):
+        cases = [case for case in wanted if case.message_rows == message_rows]
+        with service(options.work, sorted({case.table for case in cases}), rows, message_rows) as endpoint:
             for case in cases:
-                print(f"-- {case[0]}", file=sys.stderr, flush=True)
-                results[case[0]] = run_case(case, endpoint, rows, 1 if options.smoke else options.rounds, SMOKE_TIMES if options.smoke else TIMES)
+                print(f"-- {case.name}", file=sys.stderr, flush=True)
+                with linked(endpoint, case.link) as address:
+                    results[case.name] = run_case(case, address, rows, options.work, rounds, times)
     (options.work / "results.json").write_text(json.dumps({"rows": rows, "results": results}, indent=1) + "\n")
     print(markdown(results))
     for client in missing_peers():

@@ -30,7 +30,7 @@ def compare():
 
 
 @pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
-@pytest.mark.parametrize("case", ["narrow8, 1,024-row responses", "usa_names, Avro", "narrow8, ZSTD", "narrow8, 4 streams"])
+@pytest.mark.parametrize("case", ["narrow8, 1,024-row responses", "usa_names, Avro", "narrow8, ZSTD", "narrow8, 4 streams", "wide, to Parquet", "narrow8, 1 Gbit/s and 20 ms each way"])
 def test_a_smoke_run(build_dir, tmp_path, case):
     environment = dict(os.environ, HEADRACE_BUILD_DIR=str(build_dir))
     done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--smoke", "--case", case, "--work", tmp_path], env=environment, capture_output=True, text=True, timeout=100)
@@ -70,7 +70,7 @@ def test_a_goal_beside_another_case_and_one_of_its_own(bench, monkeypatch):
 
 
 def test_every_goal_is_of_a_case_and_its_clients(bench):
-    clients = {case[0]: case[-1] for case in bench.CASES}
+    clients = {case.name: case.clients for case in bench.CASES}
     assert len(clients) == len(bench.CASES)
     for case, client, other, _, _ in bench.GOALS:
         assert client in clients[case]
@@ -92,7 +92,9 @@ def test_what_costs_a_tenth_more_is_seen(compare):
 
 
 def test_every_case_that_is_compared_exists(compare, bench):
-    assert set(compare.NAMES) <= {case[0] for case in bench.CASES}
+    clients = {case.name: case.clients for case in bench.CASES}
+    assert all(client in clients[name] for name, client in compare.NAMES.items())
+    assert set(compare.NAMES) <= {case.name for case in bench.CASES}
 
 
 @pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
