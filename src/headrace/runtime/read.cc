@@ -1,7 +1,9 @@
 #include "headrace/runtime/read.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "headrace/runtime/internal/reader_loop.h"
 #include "headrace/runtime/internal/split_threads.h"
 
 namespace headrace {
@@ -10,7 +12,7 @@ namespace {
 class SplitStream final : public arrow::RecordBatchReader {
  public:
   SplitStream(std::shared_ptr<const Source> source, const ReadOptions& options)
-      : threads_(std::move(source), options), queue_(options.memory_limit) {
+      : threads_(std::move(source), options), queue_(std::min(options.memory_limit, kMostQueuedBytes)) {
     threads_.parts().queues = {&queue_};
   }
   ~SplitStream() override { Stop(); }

@@ -14,13 +14,6 @@
 
 namespace headrace {
 
-namespace {
-
-// On the way to all writers. What lies there longer is cold memory when its turn comes, so more is of use only while a writer pauses.
-constexpr int64_t kMostQueuedBytes = int64_t{64} << 20;
-
-}  // namespace
-
 SinkContext MakeSinkContext(const JobParts& parts, const CheckpointState& state) {
   SinkContext context;
   context.job_name = state.job_name;
