@@ -100,6 +100,7 @@ def test_a_throttled_copy_is_scraped_while_it_runs(serve, headrace, table, tmp_p
     assert code == 0
     report = json.loads(out)
     assert report["counters"]["readRetries.UNAVAILABLE"] == 1 and report["counters"]["rowsRead"] == ROWS
+    assert report["counters"]["bytesRead"] == report["bytes_read"], "nothing came twice, so that both count the same"
     assert server.faults_fired() == [1]
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", int(re.search(r":([0-9]+)/", url)[1])), timeout=5).close()

@@ -296,7 +296,7 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   throttled_.store(message.throttle_percent > 0, std::memory_order_relaxed);
   Count(context_.metrics, "responses");
   Count(context_.metrics, "rowsRead", message.row_count);
-  Count(context_.metrics, "bytesRead", message.rows == nullptr ? 0 : message.rows->size());
+  Count(context_.metrics, "bytesRead", message.row_count > 0 ? message.wire_bytes : 0);  // the same as Batch::wire_bytes
   std::unique_lock<std::mutex> lock(mutex_);
   if (message.row_count > 0 || message.progress_end > 0) place_ = place;
   queued_bytes_ += message.wire_bytes;
