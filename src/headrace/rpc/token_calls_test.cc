@@ -229,9 +229,9 @@ TEST_F(TokenCalls, OneRefreshForManyCallsAtOnce) {
 
 // The service ends a stream whose token has expired in its middle; old tokens are refused from then on.
 TEST_F(TokenCalls, ExpiryInMidStream) {
-  TlsServer server(kRows);
   std::mutex mutex;
   std::set<std::string> expired;
+  TlsServer server(kRows);
   server.SetGate([&](const std::string& token, int64_t row) {
     std::lock_guard<std::mutex> guard(mutex);
     if ((row == 4 && token == "token-1") || (row == 7 && token == "token-2")) expired.insert(token);
@@ -248,11 +248,11 @@ TEST_F(TokenCalls, ExpiryInMidStream) {
 }
 
 TEST_F(TokenCalls, ATokenOfTwoSecondsInALongRead) {
+  std::mutex mutex;
+  std::set<int64_t> ends = {3, 6, 9};
   TlsServer server(kRows);
   tokens.set_lifetime(2);
   // A second of virtual time a row; the service ends the calls before rows 3, 6 and 9.
-  std::mutex mutex;
-  std::set<int64_t> ends = {3, 6, 9};
   server.SetGate([&](const std::string&, int64_t row) {
     clock.Advance(seconds{1});
     std::lock_guard<std::mutex> guard(mutex);
@@ -274,8 +274,8 @@ TEST_F(TokenCalls, ATokenOfTwoSecondsInALongRead) {
 
 TEST_F(TokenCalls, RefreshDuringALongStream) {
   std::latch half(1), go(1);
-  TlsServer server(kRows);
   std::atomic<int> calls{0};
+  TlsServer server(kRows);
   server.SetGate([&](const std::string&, int64_t row) {
     if (row == 5 && calls++ == 0) {
       half.count_down();

@@ -574,7 +574,9 @@ TEST_P(StreamReaderTest, LimitsOfAttemptAndTotal) {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
     Bench bench(server, {.attempt_limit = milliseconds{400}});
-    EXPECT_EQ(Drain(bench.Open(MakeRows(0)->schema()).get()).ids, Range(0, kRows));
+    const auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+    EXPECT_TRUE(all.status.ok()) << all.status;
+    EXPECT_EQ(all.ids, Range(0, kRows));
     EXPECT_EQ(Offsets(server), (std::vector<int64_t>{0, 200}));
   }
   ScriptedServer server(OneStream());
