@@ -15,6 +15,9 @@ import sys
 import time
 import typing
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import micro_run
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BIN = ROOT / os.environ.get("HEADRACE_BUILD_DIR", "build/release") / "bin"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
@@ -191,9 +194,9 @@ def markdown(results):
     return "\n".join(lines)
 
 
-def check_goals(results):
+def check_goals(results, goals=None):
     lines, missed = ["", "| goal | at most | seen (least to most) | |", "|---|---|---|---|"], 0
-    for case, client, other, name, most in GOALS:
+    for case, client, other, name, most in GOALS if goals is None else goals:
         of = (case, other) if isinstance(other, str) else other
         if case not in results or (of is not None and of[1] not in results.get(of[0], {})):
             continue
@@ -205,6 +208,18 @@ def check_goals(results):
         beside = "" if of is None else f" / {of[1]}" + (f" at {of[0]}" if of[0] != case else "")
         lines.append(f"| {case}: {client}{beside}, {name} | {most:.3g} | {middle:.3g} ({min(seen):.3g} to {max(seen):.3g}) | {'met' if middle <= most else 'MISSED'} |")
     return "\n".join(lines), missed
+
+
+def run_micro(options):
+    """Runs and prints the micro benchmarks; how many of their goals were missed."""
+    results = micro_run.measure(BIN / "headrace_bench_micro", 1 if options.smoke else options.rounds, options.smoke, options.case)
+    (options.work / "micro.json").write_text(json.dumps({"results": results}, indent=1) + "\n")
+    print(micro_run.markdown(results))
+    if options.smoke:
+        return 0
+    text, missed = check_goals(results, micro_run.GOALS)
+    print(text)
+    return missed
 
 
 def idle_share(seconds=2.0):
@@ -223,6 +238,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--case", action="append", help="only cases whose name has this in it; may be given again")
+    parser.add_argument("--micro", action="store_true", help="the micro benchmarks alone (micro_run.py), and --case is of them; a run of all cases has them at its end")
     parser.add_argument("--smoke", action="store_true", help="small tables, one round, no goals: that everything works")
     parser.add_argument("--anyway", action="store_true", help="also when the machine is not idle")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench", help="where tables, logs and results.json go")
@@ -231,6 +247,8 @@ def main():
     if not options.smoke and not options.anyway and (idle := idle_share()) < 0.9:
         print(f"skipped: the machine is not idle ({idle:.0%} of its CPU time is free), so nothing would be proven; --anyway measures all the same")
         return 3
+    if options.micro:
+        return 1 if run_micro(options) else 0
     rows = SMOKE_ROWS if options.smoke else ROWS
     wanted = [case for case in CASES if not options.case or any(part in case.name for part in options.case)]
     if not wanted:
@@ -248,10 +266,12 @@ def main():
     print(markdown(results))
     for client in missing_peers():
         print(f"\nNot measured: {client} (bench/peers/build.sh says why)")
-    if options.smoke:
-        return 0
-    text, missed = check_goals(results)
-    print(text)
+    missed = 0
+    if not options.smoke:
+        text, missed = check_goals(results)
+        print(text)
+    if not options.case:
+        missed += run_micro(options)
     return 1 if missed else 0
 
 

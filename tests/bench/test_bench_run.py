@@ -25,6 +25,11 @@ def bench():
 
 
 @pytest.fixture(scope="module")
+def micro(bench):
+    return bench.micro_run
+
+
+@pytest.fixture(scope="module")
 def compare():
     return load("compare")
 
@@ -82,6 +87,49 @@ def test_every_goal_is_of_a_case_and_its_clients(bench):
 def test_a_case_that_does_not_exist_is_refused(bench, build_dir, tmp_path):
     done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--smoke", "--case", "nothing", "--work", tmp_path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "narrow8, ZSTD" in done.stderr
+
+
+@pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
+def test_a_smoke_run_of_the_micro_benchmarks(micro, build_dir, tmp_path):
+    environment = dict(os.environ, HEADRACE_BUILD_DIR=str(build_dir))
+    done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--micro", "--smoke", "--work", tmp_path], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "micro.json").read_text())["results"]
+    packings = {"Avro": ["copy"], "Arrow": ["arrow", "copy"], "Arrow, LZ4 buffers": ["arrow", "codec"], "Arrow, ZSTD buffers": ["arrow", "codec"], "Arrow, one LZ4 block": ["codec"]}
+    for table in micro.TABLES:
+        for packing, peers in packings.items():
+            assert list(results.pop(f"{table}, {packing}")) == ["headrace", *peers]
+    assert len(results) >= 9 and all(list(clients) == ["headrace", "arrow"] for clients in results.values())  # the row restrictions
+    for case, clients in json.loads((tmp_path / "micro.json").read_text())["results"].items():
+        for client, runs in clients.items():
+            assert len(runs) == 1 and runs[0]["cpu_ns_per_row"] > 0 and runs[0]["mb_per_second"] > 0
+            assert f"| {case} | {client} |" in done.stdout
+    assert "goal" not in done.stdout
+
+
+@pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
+@pytest.mark.parametrize("most,code", [(1e9, 0), (1e-9, 1)])
+def test_a_missed_goal_of_the_micro_benchmarks_fails_the_run(bench, micro, build_dir, tmp_path, monkeypatch, capsys, most, code):
+    monkeypatch.setattr(bench, "BIN", build_dir / "bin")
+    monkeypatch.setattr(micro, "GOALS", [("narrow8, Avro", "headrace", "copy", "cpu_ns_per_row", most)])
+    monkeypatch.setattr(micro, "SECONDS", 0.001)
+    monkeypatch.setattr(sys, "argv", ["run.py", "--micro", "--anyway", "--rounds", "2", "--case", "narrow8, Avro", "--work", str(tmp_path)])
+    assert bench.main() == code
+    assert ("MISSED" if code else "met") in capsys.readouterr().out
+    # The second round takes the clients the other way round; the order in the results is one.
+    results = json.loads((tmp_path / "micro.json").read_text())["results"]
+    assert [(client, len(runs)) for client, runs in results["narrow8, Avro"].items()] == [("headrace", 2), ("copy", 2)]
+
+
+def test_the_goals_of_the_micro_benchmarks_are_of_the_specification(micro):
+    assert micro.GOALS == [(f"{table}, Avro", "headrace", "copy", "cpu_ns_per_row", 4) for table in ("usa_names", "narrow8", "wide")]
+
+
+@pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
+def test_a_micro_benchmark_that_does_not_exist_is_refused(build_dir, tmp_path):
+    environment = dict(os.environ, HEADRACE_BUILD_DIR=str(build_dir))
+    done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--micro", "--smoke", "--case", "nothing", "--work", tmp_path], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "usa_names, Avro" in done.stderr
 
 
 def test_what_costs_a_tenth_more_is_seen(compare):
