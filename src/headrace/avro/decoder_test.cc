@@ -1,6 +1,9 @@
 #include "headrace/avro/decoder.h"
 
 #include <cstring>
+#include <random>
+#include <string>
+#include <vector>
 
 #include <arrow/array.h>
 #include <arrow/json/from_string.h>
@@ -54,13 +57,18 @@ std::shared_ptr<arrow::KeyValueMetadata> Mark(std::string_view extension) {
   return arrow::key_value_metadata({std::string(kExtensionNameKey)}, {std::string(extension)});
 }
 
-// One column c, each row's bytes as given.
+// One column c, each row's bytes as given: by themselves, and again with so many bytes behind them that no value is near the end.
 arrow::Result<std::shared_ptr<arrow::Array>> DecodeColumn(const std::string& type, const std::shared_ptr<arrow::Field>& field,
                                                           const std::vector<std::string>& rows) {
   std::string bytes;
   for (const std::string& row : rows) bytes += row;
   ARROW_ASSIGN_OR_RAISE(auto batch, Decode(RecordOf(FieldOf("c", type)), {field}, bytes, static_cast<int64_t>(rows.size())));
   ARROW_RETURN_NOT_OK(batch->column(0)->ValidateFull());
+  auto longer = Decode(RecordOf(FieldOf("c", type)), {field}, bytes + std::string(200, '\x55'), static_cast<int64_t>(rows.size()));
+  EXPECT_TRUE(longer.ok()) << longer.status();
+  if (longer.ok()) {
+    EXPECT_TRUE((*longer)->Equals(*batch));
+  }
   return batch->column(0);
 }
 
@@ -293,6 +301,65 @@ TEST(DecoderTest, FieldsOfADecoderAreReusedForManyBatches) {
   }
 }
 
+// Far from the end of the input the usual values are read without looking for it: the same values as near the end, where rows by themselves
+// are. Memory ends where the input does, for the sanitizers.
+TEST(DecoderTest, RowsTogetherAndByThemselvesAreTheSame) {
+  std::string fields;
+  arrow::FieldVector columns;
+  const auto add = [&](const std::string& type, const std::shared_ptr<arrow::DataType>& column) {
+    for (const bool nullable : {false, true}) {
+      const std::string name = fmt::format("c{}", columns.size());
+      fields += (columns.empty() ? "" : ",") + FieldOf(name, nullable ? R"(["null",)" + type + "]" : type);
+      columns.push_back(arrow::field(name, column, nullable));
+    }
+  };
+  add(R"("boolean")", arrow::boolean());
+  add(R"({"type":"int","logicalType":"date"})", arrow::date32());
+  add(R"("long")", arrow::int64());
+  add(R"("double")", arrow::float64());
+  add(R"("string")", arrow::utf8());
+  add(R"({"type":"array","items":"string"})", arrow::list(arrow::utf8()));
+  columns.back() = columns.back()->WithNullable(false);
+  auto decoder =
+      Decoder::Make(Schema::Parse(RecordOf(fields)).ValueOrDie(), arrow::schema(columns), arrow::default_memory_pool()).ValueOrDie();
+  std::mt19937_64 random(3);
+  const auto text = [&] { return Text(std::string(random() % (random() % 4 == 0 ? 140 : 20), 'x')); };
+  std::vector<std::string> rows;
+  std::string all;
+  for (int i = 0; i < 2'000; ++i) {
+    const std::string values[] = {std::string(1, static_cast<char>(random() % 2)),
+                                  Long(static_cast<int64_t>(random() % 20'000)),
+                                  Long(static_cast<int64_t>(random() >> (random() % 64))),
+                                  Raw(static_cast<double>(random())),
+                                  text(),
+                                  Long(2) + text() + text() + Long(0)};
+    std::string row;
+    for (const auto& value : values) {
+      row += value;
+      const bool null = i > 20 && random() % 4 == 0;
+      row += null ? kNull : kValue;
+      if (!null) row += value;
+    }
+    rows.push_back(row);
+    all += row;
+  }
+  const auto decode = [&](const std::string& bytes, int64_t count) {
+    const std::vector<char> exact(bytes.begin(), bytes.end());
+    auto batch = decoder->Decode({exact.data(), exact.size()}, count).ValueOrDie();
+    EXPECT_TRUE(batch->ValidateFull().ok());
+    return batch;
+  };
+  const auto together = decode(all, std::ssize(rows));
+  for (int64_t i = 0; i < std::ssize(rows); ++i) {
+    ASSERT_TRUE(together->Slice(i, 1)->Equals(*decode(rows[static_cast<size_t>(i)], 1))) << i;
+  }
+  // Every place where the input may end.
+  for (size_t size = 0; size < rows[30].size(); ++size) {
+    const std::vector<char> cut(rows[30].begin(), rows[30].begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_FALSE(decoder->Decode({cut.data(), cut.size()}, 1).ok()) << size;
+  }
+}
+
 struct BadCase {
   std::string avro;
   std::shared_ptr<arrow::Field> field;
@@ -343,6 +410,11 @@ TEST(DecoderTest, WrongBytesAndValuesNameColumnAndRow) {
   for (const BadCase& c : cases) {
     SCOPED_TRACE(c.avro + " " + c.want);
     auto got = Decode(RecordOf(FieldOf("c", c.avro)), {c.field}, c.bytes, 1);
+    EXPECT_THAT(got.status().ToString(), HasSubstr(c.want));
+    // The same far from the end, but for bytes that are only too few.
+    if (std::string_view(c.want).find("cut off") != std::string::npos || std::string_view(c.want).find("cannot hold") != std::string::npos)
+      continue;
+    got = Decode(RecordOf(FieldOf("c", c.avro)), {c.field}, c.bytes + std::string(200, '\0'), 1);
     EXPECT_THAT(got.status().ToString(), HasSubstr(c.want));
   }
 }

@@ -33,6 +33,12 @@ void CheckBoth(const std::vector<uint8_t>& bytes) {
       if (slow_at != nullptr) {
         ASSERT_EQ(quick, slow);
       }
+      if (end - all.data() < kLongestLong) continue;
+      int64_t unchecked = 0;
+      ASSERT_EQ(ReadLongUnchecked(all.data(), &unchecked), slow_at);
+      if (slow_at != nullptr) {
+        ASSERT_EQ(unchecked, slow);
+      }
     }
   }
 }

@@ -41,6 +41,64 @@ bool LoadBigEndian(const uint8_t* data, int64_t size, std::array<uint64_t, 4>* w
   return true;
 }
 
+// The longest text whose length is one byte; such a text is copied by moves of kShortText.
+constexpr int64_t kOneByteText = 63;
+// No quick step reads more bytes: the branch of a union, a text's length, and the moves that copy it.
+constexpr int64_t kQuickBytes = 2 + kOneByteText + 1;
+static_assert(kQuickBytes >= 1 + kLongestLong);
+
+// One step, of those that nearly all columns are made of, where kQuickBytes are left: answers the byte after it. Null, and nothing is done,
+// when it is anything else, for the loop to look at.
+__attribute__((always_inline)) inline const uint8_t* Quick(const Op& op, const uint8_t* at) {
+  if (op.value_branch >= 0) {
+    if (*at != op.value_byte) {
+      // Before its first null a column has no validity bits.
+      if (!op.null_is_plain || *at != op.null_byte || op.target->validity == nullptr) return nullptr;
+      op.target->AppendNull();
+      return at + 1;
+    }
+    ++at;
+  }
+  int64_t number = 0;
+  switch (op.code) {
+    case OpCode::kBool:
+      if (*at > 1) return nullptr;
+      op.target->AppendBit(*at != 0);
+      return at + 1;
+    case OpCode::kInt32:
+      at = ReadLongUnchecked(at, &number);
+      if (at == nullptr || number != static_cast<int32_t>(number)) return nullptr;
+      op.target->Append(static_cast<int32_t>(number));
+      return at;
+    case OpCode::kInt64:
+      at = ReadLongUnchecked(at, &number);
+      if (at == nullptr) return nullptr;
+      op.target->Append(number);
+      return at;
+    case OpCode::kDouble: {
+      double value = 0;
+      std::memcpy(&value, at, sizeof value);
+      op.target->Append(value);
+      return at + sizeof value;
+    }
+    case OpCode::kText: {
+      Column& column = *op.target;
+      const unsigned coded = *at++;
+      // Lengths of more than one byte, and negative ones, which are odd.
+      if ((coded & 0x81) != 0 || column.data_capacity - column.data_size <= kOneByteText) return nullptr;
+      const int64_t size = coded >> 1;
+      uint8_t* to = column.data + column.data_size;
+      std::memcpy(to, at, kShortText);
+      if (size > kShortText) std::memcpy(to + kShortText, at + kShortText, kOneByteText + 1 - kShortText);
+      column.data_size += size;
+      column.AppendOffset(column.data_size);
+      return at + size;
+    }
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 Machine::Machine(const Program* program, std::vector<Column>* columns, int64_t max_empty_values)
@@ -76,23 +134,26 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
   // Here, since a byte written might be a byte of this object, as far as the compiler knows.
   const uint8_t* const end = end_;
   const Op* const ops = ops_.data();
-  while (step < last) {
-    const Op& op = ops[step];
+  const Op* const stop = ops + last;
+  for (const Op* here = ops + step; here < stop;) {
+    const Op& op = *here;
+    if (end - at >= kQuickBytes) {
+      if (const uint8_t* next = Quick(op, at); next != nullptr) {
+        at = next;
+        ++here;
+        continue;
+      }
+    }
     if (op.value_branch >= 0) {
       if (at != end && *at == op.value_byte) {
         ++at;
-      } else if (at != end && op.null_is_plain && *at == op.null_byte && ColumnOf(op).validity != nullptr) {
-        ++at;
-        ColumnOf(op).AppendNull();
-        ++step;
-        continue;
       } else {
         bool null = false;
         at = Branch(op, at, &null);
         if (at == nullptr) return nullptr;
         if (null) {
-          if (!Null(step)) return nullptr;
-          step = static_cast<size_t>(op.end);
+          if (!Null(StepOf(op))) return nullptr;
+          here = ops + op.end;
           continue;
         }
       }
@@ -100,8 +161,8 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
     int64_t number = 0;
     switch (op.code) {
       case OpCode::kAbsent:
-        if (!Null(step)) return nullptr;
-        step = static_cast<size_t>(op.end);
+        if (!Null(StepOf(op))) return nullptr;
+        here = ops + op.end;
         continue;
       case OpCode::kBool:
         if (at == end) return Truncated(op);
@@ -148,20 +209,12 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         at += sizeof value;
         break;
       }
-      case OpCode::kText: {
+      case OpCode::kText:
         at = ReadLong(at, end, &number);
         if (at == nullptr || number < 0 || number > end - at) return Truncated(op);
-        Column& column = ColumnOf(op);
-        if (number <= kShortText && end - at >= kShortText && column.data_capacity - column.data_size >= kShortText) {
-          std::memcpy(column.data + column.data_size, at, kShortText);
-          column.data_size += number;
-          column.AppendOffset(column.data_size);
-        } else if (Fixed(op, at, at, number) == nullptr) {
-          return nullptr;
-        }
-        at += number;
+        at = Fixed(op, at + number, at, number);
+        if (at == nullptr) return nullptr;
         break;
-      }
       case OpCode::kTextOfFixed:
         if (op.factor > end - at) return Truncated(op);
         at = Fixed(op, at + op.factor, at, op.factor);
@@ -188,17 +241,17 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
       case OpCode::kTimestampOfText:
       case OpCode::kPicosOfText:
       case OpCode::kIntervalOfText:
-        at = Civil(step, at);
+        at = Civil(StepOf(op), at);
         if (at == nullptr) return nullptr;
-        step = static_cast<size_t>(op.end);
+        here = ops + op.end;
         continue;
       case OpCode::kStruct:
         ++ColumnOf(op).length;
         break;
       case OpCode::kList:
-        at = List(step, at);
+        at = List(StepOf(op), at);
         if (at == nullptr) return nullptr;
-        step = static_cast<size_t>(op.end);
+        here = ops + op.end;
         continue;
       case OpCode::kSkipNumber:
         at = ReadLong(at, end, &number);
@@ -218,7 +271,7 @@ const uint8_t* Machine::Steps(size_t step, size_t last, const uint8_t* at) {
         if (at == nullptr) return Truncated(op);
         break;
     }
-    ++step;
+    ++here;
   }
   return at;
 }

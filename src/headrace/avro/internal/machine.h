@@ -44,6 +44,7 @@ class Machine {
   const uint8_t* Truncated(const Op& op);
   bool Keep(const Op& op, arrow::Status status);
 
+  size_t StepOf(const Op& op) const { return static_cast<size_t>(&op - ops_.data()); }
   static Column& ColumnOf(const Op& op) { return *op.target; }
 
   const Program& program_;
