@@ -20,22 +20,6 @@ int64_t ChildBytes(const ArrayData& child, int64_t first, int64_t length) {
   return Bytes(child, *child.type, child.offset + first, length);
 }
 
-/// Kinds of columns whose values do not lie row after row; none of them is of BigQuery.
-bool IsUnusual(arrow::Type::type id) {
-  switch (id) {
-    case arrow::Type::SPARSE_UNION:
-    case arrow::Type::DENSE_UNION:
-    case arrow::Type::RUN_END_ENCODED:
-    case arrow::Type::STRING_VIEW:
-    case arrow::Type::BINARY_VIEW:
-    case arrow::Type::LIST_VIEW:
-    case arrow::Type::LARGE_LIST_VIEW:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// All of it, where no part belongs to rows.
 int64_t WholeBytes(const ArrayData& data) {
   int64_t bytes = 0;
@@ -97,6 +81,21 @@ int64_t Bytes(const ArrayData& data, const arrow::DataType& type, int64_t first,
 }
 
 }  // namespace
+
+bool IsUnusual(arrow::Type::type id) {
+  switch (id) {
+    case arrow::Type::SPARSE_UNION:
+    case arrow::Type::DENSE_UNION:
+    case arrow::Type::RUN_END_ENCODED:
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
+    case arrow::Type::LIST_VIEW:
+    case arrow::Type::LARGE_LIST_VIEW:
+      return true;
+    default:
+      return false;
+  }
+}
 
 int64_t ReferencedBytes(const arrow::RecordBatch& batch) {
   int64_t bytes = 0;

@@ -4,8 +4,12 @@
 #include <cstdint>
 
 #include <arrow/record_batch.h>
+#include <arrow/type_fwd.h>
 
 namespace headrace {
+
+/// Kinds of columns whose values do not lie row after row: unions, runs and views. None of them is of BigQuery.
+bool IsUnusual(arrow::Type::type id);
 
 /// The bytes of the buffers that the rows of `batch` lie in: of a slice its own part, of a buffer that two columns share each one's. What
 /// arrow::util::ReferencedBufferSize tells, for every batch of every source, so without its price (a builder for each column).

@@ -1,5 +1,6 @@
 #include "headrace/base/batch_size.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,14 @@ TEST(BatchSizeTest, ColumnsAddUp) {
   const auto schema =
       arrow::schema({arrow::field("n", arrow::int64()), arrow::field("t", arrow::utf8()), arrow::field("u", arrow::utf8())});
   EXPECT_EQ(ReferencedBytes(*arrow::RecordBatch::Make(schema, 4, {numbers, texts, texts})), 32 + 2 * (4 * 4 + 4));
+}
+
+// Who follows offsets, and who checks them, treats these by other ways.
+TEST(BatchSizeTest, TheUnusualTypes) {
+  using arrow::Type;
+  const std::set<int> unusual = {Type::SPARSE_UNION, Type::DENSE_UNION, Type::RUN_END_ENCODED, Type::STRING_VIEW,
+                                 Type::BINARY_VIEW,  Type::LIST_VIEW,   Type::LARGE_LIST_VIEW};
+  for (int id = 0; id < Type::MAX_ID; ++id) EXPECT_EQ(IsUnusual(static_cast<Type::type>(id)), unusual.contains(id)) << id;
 }
 
 TEST(BatchSizeTest, OfAnUnusualColumnAllOfIt) {

@@ -5,6 +5,7 @@
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
 
+#include "headrace/base/batch_size.h"
 #include "headrace/types/column_scan.h"
 
 namespace headrace {
@@ -65,15 +66,8 @@ arrow::Status CheckContent(const arrow::ArrayData& data) {
       storage->type = static_cast<const arrow::ExtensionType&>(*data.type).storage_type();
       return CheckContent(*storage);
     }
-    case arrow::Type::SPARSE_UNION:
-    case arrow::Type::DENSE_UNION:
-    case arrow::Type::RUN_END_ENCODED:
-    case arrow::Type::STRING_VIEW:
-    case arrow::Type::BINARY_VIEW:
-    case arrow::Type::LIST_VIEW:
-    case arrow::Type::LARGE_LIST_VIEW:
-      return arrow::MakeArray(data.Copy())->ValidateFull();
     default:
+      if (IsUnusual(data.type->id())) return arrow::MakeArray(data.Copy())->ValidateFull();
       return arrow::Status::OK();  // fixed width: nothing is followed
   }
 }

@@ -23,6 +23,20 @@ TEST(CheckUntrusted, DictionaryIndices) {
   }
 }
 
+TEST(CheckUntrusted, ViewsBeyondTheirBuffers) {
+  arrow::StringViewBuilder builder;
+  ASSERT_TRUE(builder.Append("a text that does not fit in a view").ok());
+  const auto array = *builder.Finish();
+  const auto schema = arrow::schema({arrow::field("v", array->type())});
+  EXPECT_TRUE(CheckUntrusted(*arrow::RecordBatch::Make(schema, 1, {array})).ok());
+  auto data = array->data()->Copy();
+  auto views = *data->buffers[1]->CopySlice(0, data->buffers[1]->size(), arrow::default_memory_pool());
+  const int32_t buffer = 7;
+  std::memcpy(views->mutable_data() + 8, &buffer, sizeof buffer);  // of the view: size, four bytes of it, buffer, offset
+  data->buffers[1] = std::move(views);
+  EXPECT_FALSE(CheckUntrusted(*arrow::RecordBatch::Make(schema, 1, {arrow::MakeArray(data)})).ok());
+}
+
 // 2^255 - 1: 77 digits.
 const arrow::Decimal256 kLargest(arrow::Decimal256::LittleEndianArray, {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0} >> 1});
 
