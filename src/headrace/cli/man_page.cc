@@ -23,6 +23,8 @@ constexpr Entry kEnvironment[] = {
      "host:port of a server that is read instead of BigQuery, in plaintext and without credentials unless it begins with https://. "
      "--bigquery-storage-endpoint wins over it."},
     {"GOOGLE_APPLICATION_CREDENTIALS", "The credential file of --credentials adc, the default, before gcloud's and the metadata server."},
+    {"GRPC_TRACE", "What gRPC traces on standard error; with it GRPC_VERBOSITY is not touched."},
+    {"GRPC_VERBOSITY", "How much gRPC itself says on standard error; nothing, unless it is set."},
     {"HOME", "Where gcloud's credential file is looked for."},
     {"https_proxy, no_proxy", "The proxy to the https servers that give access tokens."},
     {"NO_COLOR", "With any value but an empty one, errors and warnings on the terminal have no color."},

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include <cstdlib>
+
 namespace headrace::rpc {
 namespace {
 
@@ -48,6 +50,8 @@ void TuneProcess() {
   UseHugePages();
   mallopt(M_TOP_PAD, kHeap);
 #endif
+  // Read by gRPC when it starts (doc/environment_variables.md).
+  if (std::getenv("GRPC_TRACE") == nullptr) setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 

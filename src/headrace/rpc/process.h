@@ -8,6 +8,8 @@ namespace headrace::rpc {
 /// * glibc's malloc keeps what is freed, up to 256 MiB (half of a job's default memory limit), instead of giving it back and having every
 ///   page faulted in again for the next message. The memory that a process seems to use no longer falls at once when a job ends. All
 ///   threads share one heap, and it is asked to be of huge pages: measured, a twentieth of the page faults and a quarter less memory.
+/// * gRPC's own lines on standard error are off, unless GRPC_VERBOSITY or GRPC_TRACE says otherwise: what they tell of comes back as an
+///   error, in words for a user.
 /// * abseil's search for lock cycles is off; Debian builds it with the search on, which costs time at each lock of gRPC.
 void TuneProcess();
 

@@ -1,0 +1,51 @@
+"""What goes wrong before there are rows, and what is said of it: servers that are not there, options that planning finds wrong, damaged and missing files."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness import MANIFEST, TABLE, assert_same_rows, make_table, read_result, start_headrace, wait_until, write_parquet
+
+SRC = f"bq:{TABLE}"
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table(1_000, seed=13)
+
+
+@pytest.fixture
+def closed_port():
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def error_of(run, *arguments, code=1, **options):
+    return json.loads(run(*arguments, "--json", code=code, **options)[0])["error"]
+
+
+# A service that is not there ---------------------------------------------------------------------------------------------------------------------
+
+def test_standard_error_is_ours_alone(headrace, closed_port, tmp_path):
+    """gRPC has lines of its own where it finds no credentials; who wants them says so."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("GOOGLE_", "GRPC_"))}
+    environment |= {"HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path)}
+    arguments = ["timeout", "60", headrace, "schema", SRC, "--bigquery-storage-endpoint", f"https://127.0.0.1:{closed_port}", "--connect-limit", "300ms"]
+
+    def foreign_lines(**more):
+        ended = subprocess.run([str(argument) for argument in arguments], env=environment | more, capture_output=True, text=True, check=False)
+        assert ended.returncode == 1
+        return [line for line in ended.stderr.splitlines() if not line.startswith("headrace: ")]
+
+    assert foreign_lines() == []
+    assert foreign_lines(GRPC_VERBOSITY="DEBUG") != []
