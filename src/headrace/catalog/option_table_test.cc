@@ -86,8 +86,10 @@ TEST(OptionTable, RefusalsSayWhatIsMeantOrWhereItApplies) {
 /// The row of docs/options.md that an option must have.
 std::string ManualRow(const Option& option) {
   std::string_view value = ValueName(option);
+  // A flag stands there without a value.
+  const std::string example = option.kind == OptionKind::kFlag ? CommandLineName(option.name) : std::string(option.example);
   return fmt::format("| `{}` | `{}{}{}` | {} | {} | {} | {} | `{}` |", option.name, CommandLineName(option.name), value.empty() ? "" : " ",
-                     value, option.default_text, option.help, PlacesText(option.places), VerbsText(option.verbs), option.example);
+                     value, option.default_text, option.help, PlacesText(option.places), VerbsText(option.verbs), example);
 }
 
 TEST(OptionTable, TheManualHasEveryOptionAndNoOther) {
