@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 
 from harness import TABLE, make_table, start_headrace, wait_until, write_parquet
 
@@ -44,6 +45,34 @@ def test_a_signal_ends_it_with_what_was_seen(serve, headrace):
     out, _ = process.communicate(timeout=60)
     seen = json.loads(out)
     assert process.returncode == 0 and not seen["whole"] and 0 < seen["rows"] < 20_000
+
+
+def silent(serve):
+    """A service that sends a little and is then silent, far beyond the test's patience."""
+    server = serve({TABLE: make_table(20_000, seed=4)}, "--message-rows", 500)
+    server.set_faults({"method": "ReadRows", "after_messages": 2, "action": {"delay_ms": 120_000}})
+    return server
+
+
+def test_the_time_ends_the_wait_for_a_service_that_is_silent(serve, run):
+    server = silent(serve)
+    start = time.monotonic()
+    seen = json.loads(run("bench", f"bq:{TABLE}", "--bigquery-storage-endpoint", server.endpoint, "--duration", "1s", "--json", seconds=60)[0])
+    assert time.monotonic() - start < 15
+    assert not seen["whole"] and 0 < seen["rows"] < 20_000 and 1 <= seen["seconds"] < 10
+
+
+def test_a_signal_ends_the_wait_for_a_service_that_is_silent(serve, headrace):
+    server = silent(serve)
+    process = start_headrace(headrace, "bench", f"bq:{TABLE}", "--bigquery-storage-endpoint", server.endpoint, "--duration", "0", "--json")
+    wait_until(lambda: sum(stream["rows_sent"] for stream in server.counters()["streams"]) > 500, 60, "the first rows")
+    time.sleep(0.5)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - start < 10
+    seen = json.loads(out)
+    assert process.returncode == 0 and not seen["whole"] and 0 < seen["rows"] < 20_000, err
 
 
 def test_files_are_measured_too(run, tmp_path):

@@ -1,8 +1,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <functional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/base/batch_size.h"
+#include "headrace/base/clock.h"
 #include "headrace/catalog/make.h"
 #include "headrace/cli/exit_code.h"
 #include "headrace/cli/job_run.h"
@@ -110,7 +112,19 @@ std::string ToJson(const Measurement& seen) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Reads and drops. The time is looked at between batches; a first signal ends it with what was measured so far.
+/// A handler that goes with what it uses, whichever way that ends.
+class SignalScope {
+ public:
+  SignalScope(SignalWatcher& signals, std::function<void(int)> handler) : signals_(signals) { signals_.SetHandler(std::move(handler)); }
+  ~SignalScope() { signals_.SetHandler(nullptr); }
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+
+ private:
+  SignalWatcher& signals_;
+};
+
+/// Reads and drops. The time, and a first signal, end it with what was measured so far, also while it waits for a service that is silent.
 arrow::Result<Measurement> Measure(Session session, std::shared_ptr<const Source> source, const catalog::MeasureOptions& options) {
   MetricRegistry metrics;
   ReadOptions read{
@@ -118,16 +132,22 @@ arrow::Result<Measurement> Measure(Session session, std::shared_ptr<const Source
   read.context.logger = &session.console;
   read.context.metrics = &metrics;
   Measurement seen{.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
+  std::stop_source over;
+  read.stop = over.get_token();
+  const SignalScope on_signal(session.signals, [&over](int) { over.request_stop(); });
   const double begin = Now();
   ARROW_ASSIGN_OR_RAISE(const auto reader, Read(std::move(source), read));
   const double start = Now();
   const double cpu = CpuSeconds();
   seen.planning = start - begin;
-  const double duration = Seconds(options.duration).count();
-  std::atomic<bool> enough{false};
-  session.signals.SetHandler([&](int) { enough = true; });
+  std::jthread timer;
+  if (options.duration.count() > 0) {
+    timer = std::jthread([&over, duration = options.duration](const std::stop_token& stop) {
+      if (RealClock()->SleepFor(duration, stop)) over.request_stop();
+    });
+  }
   arrow::Status status;
-  while (!enough && (duration <= 0 || Now() - start < duration)) {
+  while (!over.stop_requested()) {
     std::shared_ptr<arrow::RecordBatch> rows;
     status = reader->ReadNext(&rows);
     seen.whole = status.ok() && rows == nullptr;
@@ -135,8 +155,8 @@ arrow::Result<Measurement> Measure(Session session, std::shared_ptr<const Source
     seen.rows += rows->num_rows();
     seen.column_bytes += ReferencedBytes(*rows);
   }
-  session.signals.SetHandler(nullptr);
-  ARROW_RETURN_NOT_OK(status);
+  const bool ended_by_us = over.stop_requested() && CodeOf(status) == Code::kCancelled;
+  if (!ended_by_us) ARROW_RETURN_NOT_OK(status);
   seen.seconds = Now() - start;
   seen.cpu = CpuSeconds() - cpu;
   seen.peak_bytes = PeakBytes();

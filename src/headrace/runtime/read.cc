@@ -1,6 +1,8 @@
 #include "headrace/runtime/read.h"
 
 #include <algorithm>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "headrace/runtime/internal/reader_loop.h"
@@ -14,6 +16,7 @@ class SplitStream final : public arrow::RecordBatchReader {
   SplitStream(std::shared_ptr<const Source> source, const ReadOptions& options)
       : threads_(std::move(source), options), queue_(std::min(options.memory_limit, kMostQueuedBytes)) {
     threads_.parts().queues = {&queue_};
+    on_stop_.emplace(options.stop, Halt{this});
   }
   ~SplitStream() override { Stop(); }
 
@@ -40,15 +43,26 @@ class SplitStream final : public arrow::RecordBatchReader {
   }
 
  private:
-  void Stop() {
+  struct Halt {
+    SplitStream* stream;
+    void operator()() const { stream->RequestStop("the read was stopped"); }
+  };
+
+  void RequestStop(const char* why) {
     threads_.RequestStop();
-    queue_.Fail(arrow::Status::Cancelled("the reader is closed"));
+    queue_.Fail(arrow::Status::Cancelled(why));
+  }
+
+  void Stop() {
+    on_stop_.reset();  // waits for it where it runs
+    RequestStop("the reader is closed");
     threads_.Stop();
   }
 
   SplitThreads threads_;
   WriterQueue queue_;  // goes before the budget that its batches hold of
   bool closed_ = false;
+  std::optional<std::stop_callback<Halt>> on_stop_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include <arrow/record_batch.h>
@@ -19,6 +20,8 @@ struct ReadOptions {
   int readers = 0;                            // 0 = one per split, at most 4
   int64_t memory_limit = int64_t{256} << 20;  // bytes received, decoded or queued; a batch leaves the budget when it is handed out
   bool ordered = false;                       // splits one after the other, in the order of the plan
+  /// Requested by any thread: what waits ends with Cancelled, planning included, and so does every later call.
+  std::stop_token stop{};
   /// Lent by the caller; `memory` and `metrics` are replaced by the reader's own when null.
   JobContext context{};
 };

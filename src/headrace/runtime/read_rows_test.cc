@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -342,6 +343,21 @@ TEST_F(ReadRowsTest, CancelEndsAWaitAndKeepsThePosition) {
   EXPECT_EQ(script_->open_readers, 0);
   script_->blocked.clear();
   EXPECT_EQ(Rest(state), Numbers(6, 10));
+}
+
+TEST_F(ReadRowsTest, AStopOfTheReadOptionsIsACancel) {
+  script_->splits = {{0, 10}};
+  script_->blocked = {6};
+  std::stop_source stop;
+  auto reader = Open<int64_t>(Whole, {.read = {.stop = stop.get_token()}}).ValueOrDie();
+  for (int64_t id = 0; id < 5; ++id) EXPECT_EQ(reader->Next().ValueOrDie(), id);
+  std::thread other([&] {
+    EXPECT_TRUE(script_->WaitForBlocked(1));
+    stop.request_stop();
+  });
+  EXPECT_EQ(reader->Next().ValueOrDie(), 5);
+  EXPECT_EQ(CodeOf(reader->Next().status()), Code::kCancelled);
+  other.join();
 }
 
 TEST_F(ReadRowsTest, DestroyingAReaderCancelsWhatWaits) {

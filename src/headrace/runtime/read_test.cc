@@ -1,5 +1,9 @@
 #include "headrace/runtime/read.h"
 
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,6 +76,38 @@ TEST_F(ReadTest, DestroyingTheReaderCancelsWhatWaits) {
   auto reader = Open({.memory_limit = 1 << 20}).ValueOrDie();
   reader.reset();
   EXPECT_EQ(script_->open_readers, 0);
+}
+
+TEST_F(ReadTest, AStopEndsAWaitForRows) {
+  script_->splits = {{0, 10}};
+  script_->blocked = {6};
+  std::stop_source stop;
+  auto reader = Open({.stop = stop.get_token()}).ValueOrDie();
+  std::thread other([&] {
+    EXPECT_TRUE(script_->WaitForBlocked(1));
+    stop.request_stop();
+  });
+  EXPECT_EQ(CodeOf(All(reader.get()).status()), Code::kCancelled);
+  other.join();
+  std::shared_ptr<arrow::RecordBatch> batch;
+  EXPECT_EQ(CodeOf(reader->ReadNext(&batch)), Code::kCancelled);
+  reader.reset();
+  EXPECT_EQ(script_->open_readers, 0);
+}
+
+TEST_F(ReadTest, AStopEndsThePlanning) {
+  script_->splits = {{0, 10}};
+  script_->block_start = true;
+  std::stop_source stop;
+  std::thread other([&] {
+    std::unique_lock<std::mutex> lock(script_->mutex);
+    EXPECT_TRUE(script_->changed.wait_for(lock, std::chrono::seconds{10}, [&] { return script_->starting == 1; }));
+    lock.unlock();
+    stop.request_stop();
+  });
+  EXPECT_EQ(CodeOf(Open({.stop = stop.get_token()}).status()), Code::kCancelled);
+  other.join();
+  EXPECT_EQ(CodeOf(Open({.stop = stop.get_token()}).status()), Code::kCancelled) << "requested before";
 }
 
 TEST_F(ReadTest, OptionsAreChecked) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,7 +39,12 @@ class RowFeed::Impl {
     threads_.parts().context.metrics->Register(RowMetrics());
     skipped_count_ = threads_.parts().context.metrics->counter("recordsSkipped");
   }
-  ~Impl() { Stop(); }
+    on_stop_.emplace(options.stop, Halt{this});
+  }
+  ~Impl() {
+    on_stop_.reset();  // waits for it where it runs
+    Stop();
+  }
 
   arrow::Status Start(const std::string& state) {
     std::optional<CheckpointState> from;
@@ -108,6 +114,11 @@ class RowFeed::Impl {
   RowCounts counts() const { return counts_; }
 
  private:
+  struct Halt {
+    Impl* feed;
+    void operator()() const { feed->Cancel(); }
+  };
+
   struct Parked {
     const AssignedSplit* split;
     SplitReader* reader;
@@ -209,7 +220,8 @@ class RowFeed::Impl {
   arrow::Status failure_;
   bool ended_ = false;
 
-  mutable SplitThreads threads_;  // last: its threads use all of the above
+  mutable SplitThreads threads_;  // its threads use all of the above
+  std::optional<std::stop_callback<Halt>> on_stop_;
 };
 
 RowFeed::RowFeed(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

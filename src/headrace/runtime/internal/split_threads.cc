@@ -56,7 +56,10 @@ arrow::Status SplitThreads::Plan(const CheckpointState* state) {
   auto made =
       state == nullptr ? source_->CreateEnumerator(parts_.context) : source_->RestoreEnumerator(parts_.context, state->ledger.enumerator);
   ARROW_ASSIGN_OR_RAISE(auto enumerator, std::move(made));
-  ARROW_RETURN_NOT_OK(WithContext(enumerator->Start(), "planning"));
+  {
+    std::stop_callback on_stop(stop_.get_token(), [&] { enumerator->Cancel(); });
+    ARROW_RETURN_NOT_OK(WithContext(enumerator->Start(), "planning"));
+  }
   parts_.schema = enumerator->schema();
   if (state != nullptr && !parts_.schema->Equals(*state->schema)) {
     return MakeError({.code = Code::kFailedPrecondition, .resource = "source", .reason = "SCHEMA_CHANGED"},

@@ -27,7 +27,7 @@ class SplitThreads {
 
   /// To be completed (queues or deliver) before Start.
   ReaderParts& parts() { return parts_; }
-  /// A new plan, or the one of `state`.
+  /// A new plan, or the one of `state`. RequestStop ends it with Cancelled.
   arrow::Status Plan(const CheckpointState* state);
   /// `failed` is called, on a reader's thread, with each failure, after which all readers are stopping; `ended` once, after the last
   /// reader.
