@@ -36,6 +36,7 @@ class ScriptedEnumerator final : public SplitEnumerator {
     ++script_->plans;
     std::vector<Split> splits;
     for (size_t i = 0; i < script_->splits.size(); ++i) splits.push_back(MakeRangeSplit(fmt::format("s{}", i), script_->splits[i]));
+    if (!splits.empty() && !script_->first_id.empty()) splits.front().id = script_->first_id;
     inner_.AddSplitsBack(std::move(splits));
     return arrow::Status::OK();
   }

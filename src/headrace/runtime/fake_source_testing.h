@@ -49,6 +49,7 @@ class RangeEnumerator final : public SplitEnumerator {
 /// What a test scripts and sees. One script outlives the jobs that read it, as a service outlives its clients.
 struct SourceScript {
   std::vector<Range> splits{};  // ids s0, s1, ...
+  std::string first_id{};       // of the first split; empty = s0
   int64_t batch_rows = 3;
   int64_t batch_bytes = 0;  // taken from the job's budget for each batch
   int64_t wire_bytes_per_row = 10;

@@ -110,6 +110,16 @@ TEST_F(ReadTest, AStopEndsThePlanning) {
   EXPECT_EQ(CodeOf(Open({.stop = stop.get_token()}).status()), Code::kCancelled) << "requested before";
 }
 
+TEST_F(ReadTest, ALongNameOfASplitIsWholeOnlyForPrograms) {
+  const std::string name = "projects/p/locations/us/sessions/" + std::string(100, 's') + "/streams/" + std::string(200, 't');
+  script_->splits = {{0, 10}};
+  script_->first_id = name;
+  script_->errors[3] = {MakeError({.code = Code::kUnavailable}, "gone")};
+  const auto status = All(Open().ValueOrDie().get()).status();
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("split .../streams/tttttttt...tttttttttttt: gone"));
+  EXPECT_EQ(GetErrorInfo(status)->resource, name);
+}
+
 TEST_F(ReadTest, OptionsAreChecked) {
   for (auto options : {ReadOptions{.readers = -1}, ReadOptions{.readers = 1001}, ReadOptions{.readers = 2, .ordered = true},
                        ReadOptions{.memory_limit = 1}}) {

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "headrace/base/short_name.h"
 #include "headrace/runtime/internal/split_threads.h"
 #include "headrace/runtime/job_metrics.h"
 
@@ -38,7 +39,6 @@ class RowFeed::Impl {
                                       const std::stop_token& stop) { return Park(split, reader, std::move(batch), counts, stop); };
     threads_.parts().context.metrics->Register(RowMetrics());
     skipped_count_ = threads_.parts().context.metrics->counter("recordsSkipped");
-  }
     on_stop_.emplace(options.stop, Halt{this});
   }
   ~Impl() {
@@ -91,7 +91,7 @@ class RowFeed::Impl {
     if (current_ != nullptr && row_ < batch_->size()) {
       auto position = current_->reader->PositionAt(current_->batch, row_);
       const int64_t number = (*batch_)[row_].number();
-      place = fmt::format("split {}, row {} of what was read of it, position {}", current_->split->split.id, number,
+      place = fmt::format("split {}, row {} of what was read of it, position {}", ShortName(current_->split->split.id), number,
                           position.ok() ? Quoted(*position) : position.status().message());
       if (!info.row) info.row = number;
     }
@@ -162,7 +162,7 @@ class RowFeed::Impl {
     int64_t& first = rows_before_[current_->split->split.id];
     auto bound = schema_->Bind(current_->batch.rows, first);
     if (!bound.ok()) {
-      error_ = WithContext(bound.status(), fmt::format("split {}", current_->split->split.id));
+      error_ = WithContext(bound.status(), fmt::format("split {}", ShortName(current_->split->split.id)));
       return error_;
     }
     batch_ = *std::move(bound);

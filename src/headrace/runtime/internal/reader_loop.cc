@@ -7,6 +7,7 @@
 
 #include "headrace/base/batch_size.h"
 #include "headrace/base/fail_point.h"
+#include "headrace/base/short_name.h"
 
 namespace headrace {
 namespace {
@@ -14,6 +15,16 @@ namespace {
 bool IsRetryable(const arrow::Status& status) {
   const ErrorInfo* info = GetErrorInfo(status);
   return info != nullptr && info->retryable;
+}
+
+/// The error with the split's name, which people get short; whole in the detail where that names nothing else.
+arrow::Status OfSplit(const arrow::Status& status, const std::string& id) {
+  arrow::Status named = WithContext(status, fmt::format("split {}", ShortName(id)));
+  const ErrorInfo* info = GetErrorInfo(status);
+  if (info == nullptr || !info->resource.empty()) return named;
+  ErrorInfo whole = *info;
+  whole.resource = id;
+  return MakeError(std::move(whole), named.message());
 }
 
 }  // namespace
@@ -35,7 +46,7 @@ arrow::Status ReaderLoop::Run(const std::stop_token& stop) {
     if (status.ok()) continue;
     // Once stopped, Cancelled is a consequence of that; the split stays in the ledger at its position.
     if (stop.stop_requested() && CodeOf(status) == Code::kCancelled) return arrow::Status::OK();
-    status = WithContext(status, fmt::format("split {}", (*assigned)->split.id));
+    status = OfSplit(status, (*assigned)->split.id);
     if (stop.stop_requested() || !IsRetryable(status) || !parts_.restarts->Take()) return status;
     parts_.context.logger->Log(LogLevel::kWarning,
                                fmt::format("reading goes on in {} ms after: {}", parts_.restart_delay.count(), status.message()));

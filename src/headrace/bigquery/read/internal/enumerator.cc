@@ -7,6 +7,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "headrace/base/short_name.h"
 #include "headrace/bigquery/read/internal/columns.h"
 #include "headrace/bigquery/read/internal/field_selection.h"
 #include "headrace/bigquery/read/internal/session_schema.h"
@@ -50,8 +51,8 @@ arrow::Status StreamEnumerator::Start() {
     const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(context_.clock->Now().time_since_epoch()).count();
     if (state_.session_expires_ms > 0 && now > state_.session_expires_ms) {
       context_.logger->Log(LogLevel::kWarning,
-                           fmt::format("the read session {} of {} expired at {}; if its reads fail, start the read anew", state_.session,
-                                       table_.ToString(), FormatTime(state_.session_expires_ms)));
+                           fmt::format("the read session {} of {} expired at {}; if its reads fail, start the read anew",
+                                       ShortName(state_.session), table_.ToString(), FormatTime(state_.session_expires_ms)));
     }
     return arrow::Status::OK();
   }
@@ -67,16 +68,16 @@ arrow::Status StreamEnumerator::CheckStreams(const Session& session) const {
     if (name.empty() || !names.insert(name).second) {
       return MakeError(
           {.code = Code::kInternal, .service = "BigQuery Storage Read", .method = "CreateReadSession", .resource = session.name},
-          fmt::format("the read session {} of {} names the stream \"{}\" twice or without a name: its rows would be doubled", session.name,
-                      table_.ToString(), name));
+          fmt::format("the read session {} of {} names the stream \"{}\" twice or without a name: its rows would be doubled",
+                      ShortName(session.name), table_.ToString(), ShortName(name)));
     }
   }
   if (session.streams.empty() && session.estimated_rows > 0) {
     context_.logger->Log(
         LogLevel::kWarning,
         fmt::format(
-            "the read session {} of {} has no streams although the service estimates {} rows: the result is empty{}", session.name,
-            table_.ToString(), session.estimated_rows,
+            "the read session {} of {} has no streams although the service estimates {} rows: the result is empty{}",
+            ShortName(session.name), table_.ToString(), session.estimated_rows,
             options_->row_restriction.empty() ? "; compare it with the table" : ", which is right if no row meets row_restriction"));
   }
   return arrow::Status::OK();

@@ -7,6 +7,7 @@
 #include <arrow/util/byte_size.h>
 #include <fmt/format.h>
 
+#include "headrace/base/short_name.h"
 #include "headrace/bigquery/read/internal/decoder.h"
 #include "headrace/bigquery/read/internal/response_lz4.h"
 #include "headrace/bigquery/read/internal/slicer.h"
@@ -55,7 +56,7 @@ arrow::Result<ReadResult> StreamReader::Next() {
     ARROW_ASSIGN_OR_RAISE(auto instead, Load());
     if (instead.has_value()) return *std::move(instead);
   }
-  if (receiver_.cancelled()) return arrow::Status::Cancelled("the reader of ", stream_.stream, " was cancelled");
+  if (receiver_.cancelled()) return arrow::Status::Cancelled("the reader of ", ShortName(stream_.stream), " was cancelled");
   if (rows_ == nullptr) return Finish();
   ARROW_ASSIGN_OR_RAISE(Batch batch, Slice());
   return ReadResult(std::move(batch));
@@ -111,12 +112,12 @@ Cut StreamReader::MakeCut(const StreamCut& cut) {
 arrow::Status StreamReader::LoadRows(Received* received) {
   const ReadRowsMessage& message = received->message;
   auto decoded = Decode(received);
-  if (!decoded.ok()) return WithContext(decoded.status(), fmt::format("stream {} at offset {}", stream_.stream, delivered_));
+  if (!decoded.ok()) return WithContext(decoded.status(), fmt::format("stream {} at offset {}", ShortName(stream_.stream), delivered_));
   std::shared_ptr<arrow::RecordBatch> rows = *std::move(decoded);
   const int64_t count = rows == nullptr ? 0 : rows->num_rows();
   if (decoder_->saw_full_stream() && !std::exchange(told_full_stream_, true)) {
-    context_.logger->Log(LogLevel::kInfo,
-                         fmt::format("stream {}: the server sends a whole Arrow IPC stream in each response; accepted", stream_.stream));
+    context_.logger->Log(LogLevel::kInfo, fmt::format("stream {}: the server sends a whole Arrow IPC stream in each response; accepted",
+                                                      ShortName(stream_.stream)));
   }
   response_start_ = std::max(message.progress_start, fraction_before_);
   response_end_ = std::max(message.progress_end, response_start_);

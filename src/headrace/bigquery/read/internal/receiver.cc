@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <google/cloud/bigquery/storage/v1/storage.pb.h>
 
+#include "headrace/base/short_name.h"
 #include "headrace/bigquery/read/internal/decoder.h"
 
 namespace headrace::bigquery {
@@ -249,7 +250,7 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
       // Bytes that were broken on the way come whole the next time; who sends them again and again means them.
       malformed_ = std::exchange(malformed_at_, received_) == received_ ? malformed_ + 1 : 1;
       if (malformed_ < kProof) return Gap{message.status().message()};
-      return WithContext(message.status(), fmt::format("stream {} at offset {}", stream_.stream, received_));
+      return WithContext(message.status(), fmt::format("stream {} at offset {}", ShortName(stream_.stream), received_));
     }
     // A server that begins anew where it was only asked whether more rows come ignores offsets: it had said all.
     if (end_asked_at_ == received_ && message->progress_start < seen_fraction_ / 2) {
@@ -271,15 +272,15 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
 }
 
 arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory, rpc::RetryState* retry) {
-  const std::string where = fmt::format("stream {} at offset {}", stream_.stream, received_);
+  const auto where = [this] { return fmt::format("stream {} at offset {}", ShortName(stream_.stream), received_); };
   const bool avro = stream_.format == SourceFormat::kAvro;
   if (avro ? message.has_arrow : message.has_avro) {
     return MakeError(
         {.code = Code::kDataLoss, .service = kService, .method = "ReadRows", .resource = stream_.stream},
-        fmt::format("{}: the session is of {}, but the service answered in {}", where, avro ? "Avro" : "Arrow", avro ? "Arrow" : "Avro"));
+        fmt::format("{}: the session is of {}, but the service answered in {}", where(), avro ? "Avro" : "Arrow", avro ? "Arrow" : "Avro"));
   }
   ARROW_RETURN_NOT_OK(CheckResumed(message));
-  if (message.row_count > std::numeric_limits<int64_t>::max() - received_) return arrow::Status::CapacityError(where, ": too many rows");
+  if (message.row_count > std::numeric_limits<int64_t>::max() - received_) return arrow::Status::CapacityError(where(), ": too many rows");
   if (message.row_count > 0 || message.progress_end > seen_fraction_) retry->Progress();
   const Place place{.seen = std::max(seen_fraction_, message.progress_end),
                     .step = std::max(message.progress_end - seen_fraction_, 0.0),
@@ -364,7 +365,7 @@ bool Receiver::EndsTooEarly() {
   context_.logger->Log(LogLevel::kInfo,
                        fmt::format("ReadRows of {} ended at offset {}, at fraction {:.3g} of the stream; it is opened again "
                                    "to see whether more rows come",
-                                   stream_.stream, received_, seen_fraction_));
+                                   ShortName(stream_.stream), received_, seen_fraction_));
   return true;
 }
 
@@ -376,12 +377,12 @@ arrow::Status Receiver::ReopenAfterGap(const Gap& gap, rpc::RetryState* retry) {
         fmt::format(
             "ReadRows of stream {} at offset {}: {}, {} times in a row (retry_max_attempts): responses are lost or doubled on the way "
             "here. Check what lies between here and the service",
-            stream_.stream, received_, gap.text, retry->failures()));
+            ShortName(stream_.stream), received_, gap.text, retry->failures()));
   }
   Count(context_.metrics, "readRetries");
   Count(context_.metrics, fmt::format("readRetries.{}", CodeName(Code::kDataLoss)));
   context_.logger->Log(LogLevel::kWarning,
-                       fmt::format("ReadRows of {} at offset {}: {}; it is opened again", stream_.stream, received_, gap.text));
+                       fmt::format("ReadRows of {} at offset {}: {}; it is opened again", ShortName(stream_.stream), received_, gap.text));
   if (!context_.clock->SleepFor(*wait, stop_.get_token())) return arrow::Status::Cancelled("cancelled");
   return arrow::Status::OK();
 }
@@ -402,8 +403,8 @@ arrow::Status Receiver::WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryS
   Count(context_.metrics, fmt::format("readRetries.{}", CodeName(failure.code)));
   context_.logger->Log(
       failure.stalled ? LogLevel::kWarning : LogLevel::kInfo,
-      fmt::format("ReadRows of {} at offset {}: {}: {}; it is opened again in {} ms (attempt {} of {})", stream_.stream, received_,
-                  CodeName(failure.code), failure.message, std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count(),
+      fmt::format("ReadRows of {} at offset {}: {}: {}; it is opened again in {} ms (attempt {} of {})", ShortName(stream_.stream),
+                  received_, CodeName(failure.code), failure.message, std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count(),
                   retry->failures() + 1, options_.retry_max_attempts));
   if (!context_.clock->SleepFor(*wait, stop_.get_token())) return arrow::Status::Cancelled("cancelled");
   return arrow::Status::OK();
@@ -415,8 +416,8 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
                  .method = "ReadRows",
                  .resource = stream_.stream,
                  .retryable = rpc::ClassifyReadRows(failure) != rpc::FaultKind::kPermanent};
-  std::string text =
-      fmt::format("ReadRows of stream {} at offset {} {} {}: {}", stream_.stream, received_, what, CodeName(failure.code), failure.message);
+  std::string text = fmt::format("ReadRows of stream {} at offset {} {} {}: {}", ShortName(stream_.stream), received_, what,
+                                 CodeName(failure.code), failure.message);
   const int64_t now = MillisSinceEpoch(context_.clock->Now());
   const bool is_over = stream_.session_expires_ms > 0 && now > stream_.session_expires_ms;
   // Which status an expired session answers was never measured (fact R7), so the clock, or the server's words, add the hint and decide
@@ -464,7 +465,7 @@ arrow::Status Receiver::OffsetIgnored(double at) const {
       fmt::format(
           "stream {} was reopened at offset {} (fraction {:.3g} of it), but the server went on at fraction {:.3g}: it ignores offsets, "
           "so going on would double rows. Start the read anew",
-          stream_.stream, received_, seen_fraction_, at));
+          ShortName(stream_.stream), received_, seen_fraction_, at));
 }
 
 }  // namespace headrace::bigquery

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "headrace/base/fail_point.h"
+#include "headrace/base/short_name.h"
 #include "headrace/bigquery/read/internal/decoder.h"
 #include "headrace/bigquery/read/internal/receiver.h"
 #include "headrace/bigquery/read/internal/row_decoder.h"
@@ -62,8 +63,9 @@ std::optional<std::vector<ReadRowsMessage>> Receiver::RefuseCut(const CutStreams
   if (stop_.stop_requested()) return std::nullopt;
   cutter_.Refuse();
   if (context_.metrics != nullptr) context_.metrics->counter("cutsRefused")->Add();
-  context_.logger->Log(LogLevel::kInfo, fmt::format("the cut of {} into {} and {} is not made at offset {}: {}; reading goes on as before",
-                                                    stream_.stream, streams.primary, streams.remainder, received_, why));
+  context_.logger->Log(LogLevel::kInfo,
+                       fmt::format("the cut of {} into {} and {} is not made at offset {}: {}; reading goes on as before",
+                                   ShortName(stream_.stream), ShortName(streams.primary), ShortName(streams.remainder), received_, why));
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include <google/cloud/bigquery/storage/v1/storage.pb.h>
 
 #include "headrace/base/fail_point.h"
+#include "headrace/base/short_name.h"
 #include "headrace/rpc/byte_stream.h"
 
 namespace headrace::bigquery {
@@ -94,8 +95,8 @@ void StreamCutter::Run(const std::string& stream, double fraction) {
   auto answer = Call(stream, fraction);
   if (!answer.has_value()) return;
   FailPoint("cut.answered");
-  const std::string text =
-      fmt::format("the service split {} at fraction {:.4g} into {} and {}", stream, fraction, answer->primary, answer->remainder);
+  const std::string text = fmt::format("the service split {} at fraction {:.4g} into {} and {}", ShortName(stream), fraction,
+                                       ShortName(answer->primary), ShortName(answer->remainder));
   {
     std::lock_guard<std::mutex> guard(mutex_);
     answer_ = std::move(answer);
@@ -131,7 +132,7 @@ std::optional<CutStreams> StreamCutter::Call(const std::string& stream, double f
 std::optional<CutStreams> StreamCutter::Check(const std::string& stream, double fraction, const std::string& bytes) {
   api::SplitReadStreamResponse answer;
   if (!answer.ParseFromString(bytes)) {
-    Forbid(fmt::format("the answer to SplitReadStream of {} cannot be parsed", stream));
+    Forbid(fmt::format("the answer to SplitReadStream of {} cannot be parsed", ShortName(stream)));
     Finish(State::kNever);
     return std::nullopt;
   }
@@ -142,7 +143,7 @@ std::optional<CutStreams> StreamCutter::Check(const std::string& stream, double 
     return std::nullopt;
   }
   if (primary == remainder || primary == stream || remainder == stream) {
-    Forbid(fmt::format("the server split {} into streams that are not two new ones", stream));
+    Forbid(fmt::format("the server split {} into streams that are not two new ones", ShortName(stream)));
     Finish(State::kNever);
     return std::nullopt;
   }
@@ -151,7 +152,7 @@ std::optional<CutStreams> StreamCutter::Check(const std::string& stream, double 
 
 void StreamCutter::NoteFailure(const std::string& stream, const rpc::RpcFailure& failure) {
   context_.logger->Log(LogLevel::kInfo,
-                       fmt::format("SplitReadStream of {} failed with {}: {}", stream, CodeName(failure.code), failure.message));
+                       fmt::format("SplitReadStream of {} failed with {}: {}", ShortName(stream), CodeName(failure.code), failure.message));
   switch (failure.code) {
     case Code::kUnimplemented:
     case Code::kPermissionDenied:
