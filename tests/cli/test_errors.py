@@ -49,3 +49,31 @@ def test_standard_error_is_ours_alone(headrace, closed_port, tmp_path):
 
     assert foreign_lines() == []
     assert foreign_lines(GRPC_VERBOSITY="DEBUG") != []
+
+
+# Files of a result that are gone ------------------------------------------------------------------------------------------------------------------
+
+def stopped_copy(serve, headrace, table, tmp_path, *options):
+    """A copy of `table` that was stopped at a checkpoint -> (server, report of the stop)"""
+    server = serve({TABLE: table}, "--message-rows", "50")
+    process = start_headrace(headrace, "copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--max-rows-per-batch", 50,
+                             "--max-rows-per-second", 100, "--checkpoint", tmp_path / "job", *options)
+    wait_until(lambda: any(stream["rows_sent"] for stream in server.counters()["streams"]), 30, "rows on their way")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 4, err
+    return server, out
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]], ids=["text", "json"])
+def test_the_report_of_a_stopped_copy_names_no_manifest(serve, headrace, run, table, tmp_path, how):
+    _, out = stopped_copy(serve, headrace, table, tmp_path, *how)
+    assert f"{tmp_path}/out/" in out and MANIFEST not in out
+    assert not (tmp_path / "out" / MANIFEST).exists()
+    assert MANIFEST in run("resume", tmp_path / "job", *how, "--max-rows-per-second", 0)[0]
+
+
+def test_a_job_that_kept_nothing_sends_nobody_to_resume(run, tmp_path):
+    _, err = run("copy", tmp_path / "absent.csv", f"{tmp_path}/out/", "--checkpoint", tmp_path / "job", code=1)
+    assert "absent.csv does not exist" in err and "resume" not in err

@@ -135,7 +135,11 @@ int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metr
     console.Say("standard output was closed by its reader: the copy ends here");
     return kExitFailed;
   }
-  if (!result.ok()) return Fail(console, result.status(), parts.resume_command);
+  if (!result.ok()) {
+    // A job that ended before it had planned keeps nothing.
+    const bool kept = resumable && ReadPersistedJob(LocalFileSystem(), parts.options.checkpoint).ok();
+    return Fail(console, result.status(), kept ? std::string_view(parts.resume_command) : std::string_view());
+  }
   return ReportEnd(console, *result, parts);
 }
 

@@ -242,6 +242,8 @@ JobResult LocalJob::MakeResult(JobEnd end) const {
     if (value.info != nullptr && value.info->kind == MetricKind::kGauge) continue;
     report.counters[value.part.empty() ? value.name : fmt::format("{}.{}", value.name, value.part)] = value.value;
   }
+  // A sink says before it starts where its result will be described; until it has finished that is not there.
+  if (end == JobEnd::kStoppedAtCheckpoint) report.facts.erase("manifest");
   return result;
 }
 
