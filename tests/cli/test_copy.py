@@ -239,7 +239,7 @@ def test_an_existing_target(copy, table, tmp_path):
 
 
 def test_a_server_that_is_not_there_is_said_at_once_and_a_signal_ends_the_wait(headrace, tmp_path):
-    """Opening a session is tried for ten minutes (connection: CreateReadSession); the user learns why within seconds."""
+    """A first answer is waited for as long as connect_limit says; the user learns why at once."""
     errors = tmp_path / "err"
     with open(errors, "w", encoding="utf-8") as err:
         process = start_headrace(headrace, "copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", "http://127.0.0.1:9", stderr=err)

@@ -36,6 +36,67 @@ def error_of(run, *arguments, code=1, **options):
 
 # A service that is not there ---------------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("what", ["refused", "no such name", "no TLS there", "no gRPC there"])
+def test_a_service_that_never_answers_is_given_up_soon(serve, run, closed_port, table, tmp_path, what):
+    server = serve({TABLE: table}) if what.startswith("no ") and "there" in what else None
+    endpoint = {"refused": f"http://127.0.0.1:{closed_port}", "no such name": "http://nothing.invalid:9060"}.get(what)
+    if endpoint is None:
+        endpoint = f"https://{server.grpc}" if what == "no TLS there" else f"http://{server.admin}"
+    options = ["--bigquery-storage-endpoint", endpoint, "--connect-limit", "2s"]
+    if what == "no TLS there":
+        options += ["--credentials", "none"]
+    start = time.monotonic()
+    error = error_of(run, "copy", SRC, f"{tmp_path}/out/", "--checkpoint", tmp_path / "job", *options)
+    assert time.monotonic() - start < 20
+    assert error["code"] == "UNAVAILABLE" and error["reason"] == "UNREACHABLE" and error["retryable"]
+    for text in (endpoint.split("//")[1], "bigquery_storage_endpoint", "has not answered one of", "connect_limit", "Check host and port"):
+        assert text in error["message"]
+    assert not (tmp_path / "out").exists()
+    # Nothing is kept, so the corrected command may use the same directory, and nobody is sent to resume.
+    _, err = run("copy", SRC, f"{tmp_path}/out/", "--checkpoint", tmp_path / "job", *options, code=1)
+    assert "headrace resume" not in err and "UNREACHABLE" in err
+
+
+@pytest.mark.parametrize("verb", ["plan", "schema", "bench"])
+def test_the_other_verbs_give_up_as_soon(run, closed_port, verb):
+    options = ["--bigquery-storage-endpoint", f"http://127.0.0.1:{closed_port}", "--connect-limit", "500ms"]
+    assert error_of(run, verb, SRC, *options, seconds=20)["reason"] == "UNREACHABLE"
+
+
+def test_a_token_server_that_never_answers_is_given_up_as_soon(run, closed_port, tmp_path):
+    user = {"type": "authorized_user", "client_id": "a", "client_secret": "b", "refresh_token": "c", "token_uri": f"http://127.0.0.1:{closed_port}/token"}
+    (tmp_path / "user.json").write_text(json.dumps(user))
+    options = ["--credentials", tmp_path / "user.json", "--bigquery-storage-endpoint", f"https://127.0.0.1:{closed_port}", "--connect-limit", "1s"]
+    error = error_of(run, "schema", SRC, *options, seconds=20)
+    assert error["reason"] == "UNREACHABLE" and "token server" in error["message"] and "network" in error["message"]
+
+
+def test_attempts_are_counted_while_planning_too(serve, run, table, tmp_path):
+    server = serve({TABLE: table})
+    server.set_faults({"method": "CreateReadSession", "action": {"status": {"code": "UNAVAILABLE", "message": "later"}}})
+    error = error_of(run, "copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--retry-max-attempts", 3, seconds=20)
+    assert server.faults_fired() == [3]
+    assert error["code"] == "UNAVAILABLE" and "3 attempts (retry_max_attempts)" in error["message"]
+
+
+def test_a_service_that_answered_is_tried_for_longer(serve, run, table, tmp_path):
+    server = serve({TABLE: table})
+    server.set_faults({"method": "CreateReadSession", "times": 13, "action": {"status": {"code": "UNAVAILABLE", "message": "later"}}})
+    run("copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--connect-limit", "300ms")
+    assert_same_rows(read_result(tmp_path / "out"), table)
+
+
+def test_a_service_that_starts_a_little_later_is_waited_for(serve, headrace, table, tmp_path):
+    server = serve({TABLE: table})
+    server.stop()
+    process = start_headrace(headrace, "copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint)
+    time.sleep(2)
+    server.start()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert_same_rows(read_result(tmp_path / "out"), table)
+
+
 def test_standard_error_is_ours_alone(headrace, closed_port, tmp_path):
     """gRPC has lines of its own where it finds no credentials; who wants them says so."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("GOOGLE_", "GRPC_"))}

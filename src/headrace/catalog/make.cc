@@ -81,7 +81,7 @@ constexpr Setter<SourceOptions> kSourceSetters[] = {
      }},
     {"retry_max_attempts",
      [](SourceOptions& options, std::string_view text) {
-       return SmallInteger("retry_max_attempts", text).Value(&options.retry_max_attempts);
+       return SmallInteger("retry_max_attempts", text).Value(&options.retry_max_attempts.emplace());
      }},
     {"billing_project", SetText<&SourceOptions::billing_project, SourceOptions>},
     {"quota_project", SetText<&SourceOptions::quota_project, SourceOptions>},

@@ -54,6 +54,7 @@ RpcFailure ToFailure(const grpc::Status& status) {
   if (failure.code == Code::kUnavailable && IsCertificateText(failure.message)) {
     failure.message += " (the server's certificate is not trusted; ca_bundle names a file of those that are)";
   }
+  failure.unreached = failure.code == Code::kUnavailable && IsUnreachedText(failure.message);
   return failure;
 }
 

@@ -256,7 +256,9 @@ TEST(ByteStream, NoServerIsUnavailableAtOnce) {
     Server server;
     pool = server.Pool();
   }
-  EXPECT_EQ(std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(std::chrono::seconds{30})).code, Code::kUnavailable);
+  const auto failure = std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), Call("s", 0))->Read(std::chrono::seconds{30}));
+  EXPECT_EQ(failure.code, Code::kUnavailable);
+  EXPECT_TRUE(failure.unreached) << failure.message;
 }
 
 // Nobody polls a channel between two attempts; before each call waited for it, a channel that had failed once connected again only at

@@ -18,6 +18,7 @@ constexpr std::array kTransient = {
     CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR,
     CURLE_GOT_NOTHING,           CURLE_SEND_ERROR,           CURLE_RECV_ERROR,      CURLE_PARTIAL_FILE,       CURLE_HTTP2,
     CURLE_HTTP2_STREAM};
+constexpr std::array kUnreached = {CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_SSL_CONNECT_ERROR};
 constexpr size_t kLongestUrl = 2048;
 constexpr int kLookMs = 1'000;  // between two looks at the clock; a stop wakes the wait
 constexpr int64_t kLongestRetryAfter = int64_t{24} * 3600;
@@ -152,9 +153,13 @@ std::variant<HttpAnswer, HttpFault> HttpPost(const HttpRequest& request, const s
   if (!result.has_value()) return HttpFault{.text = "it was stopped", .transient = true};
   if (received.too_long) return HttpFault{.text = fmt::format("the answer is longer than {} bytes", request.most_answer_bytes)};
   if (*result != CURLE_OK) {
+    curl_off_t connected_after = 0;
+    curl_easy_getinfo(easy.get(), CURLINFO_CONNECT_TIME_T, &connected_after);
+    const bool no_connection = *result == CURLE_OPERATION_TIMEDOUT && connected_after == 0;
     // strerror's fixed texts: libcurl's longer ones may repeat parts of the request.
     return HttpFault{.text = curl_easy_strerror(*result),
-                     .transient = std::find(kTransient.begin(), kTransient.end(), *result) != kTransient.end()};
+                     .transient = std::find(kTransient.begin(), kTransient.end(), *result) != kTransient.end(),
+                     .unreached = no_connection || std::find(kUnreached.begin(), kUnreached.end(), *result) != kUnreached.end()};
   }
   long status = 0;
   curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);

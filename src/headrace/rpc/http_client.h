@@ -35,6 +35,7 @@ struct HttpAnswer {
 struct HttpFault {
   std::string text{};
   bool transient = false;  // a connection that could not be made or broke, a limit of time: another attempt may go well
+  bool unreached = false;  // there was no connection
 };
 
 /// The answer, whatever its status, or why there is none. Ends soon after `stop` is requested. A plain http request never goes through a

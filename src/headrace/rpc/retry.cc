@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 1> kResetTexts = {"received rst_stream wi
 constexpr std::array<std::string_view, 1> kHttpServerErrorTexts = {"received http2 header with status: 5"};
 constexpr std::array<std::string_view, 3> kTokenTexts = {"getting metadata from plugin failed", "error fetching oauth2 token",
                                                          "failed to retrieve auth metadata"};
+// gRPC 1.51's words of a channel that has no connection (resolving_load_balancing and pick_first).
+constexpr std::array<std::string_view, 2> kUnreachedTexts = {"failed to connect to all addresses", "dns resolution failed"};
 // OpenSSL's words for a peer that is not whom it should be: the next attempt would find the same.
 constexpr std::array<std::string_view, 2> kCertificateTexts = {"certificate verify failed", "certificate_verify_failed"};
 constexpr Duration kFirstDelay = std::chrono::milliseconds{100};
@@ -159,6 +161,8 @@ FaultKind Classify(const Rule (&rules)[N], const RpcFailure& failure) {
 bool IsTransportText(std::string_view message) { return message == "EOF" || HoldsOneOf(message, kTransportTexts); }
 
 bool IsCertificateText(std::string_view message) { return HoldsOneOf(message, kCertificateTexts); }
+
+bool IsUnreachedText(std::string_view message) { return HoldsOneOf(message, kUnreachedTexts); }
 
 bool IsTokenRefreshText(std::string_view message) { return HoldsOneOf(message, kTokenTexts); }
 

@@ -32,6 +32,7 @@ struct RpcFailure {
   std::optional<Duration> server_delay{};  // google.rpc.RetryInfo of the status details
   bool stalled = false;                    // given up by us: no message within the idle limit
   bool attempt_limit = false;              // given up by us: the limit of one attempt
+  bool unreached = false;                  // no connection came about: to the service, or to the server that gives the token
   TokenFault token = TokenFault::kNone;
 };
 
@@ -51,8 +52,18 @@ FaultKind ClassifyReadRows(const RpcFailure& failure);
 /// RST_STREAM, HTTP 500 and above, and what concerns the token as above.
 FaultKind ClassifyCreateReadSession(const RpcFailure& failure);
 
+/// How gRPC's text of an answer in HTTP alone begins, and what is said behind it.
+inline constexpr char kFrontEndText[] = "Received http2 header with status";
+inline constexpr char kFrontEndAdvice[] =
+    ". Not the service said this but something before it: a proxy, or a server that is no gRPC service. Check bigquery_storage_endpoint "
+    "and "
+    "the network's proxy";
+
 /// True for the texts by which gRPC and its peers report a broken connection or stream.
 bool IsTransportText(std::string_view message);
+/// True for the texts by which gRPC reports that no connection came about: a name that is not found, a port where nobody listens or
+/// somebody who does not speak as expected, a path without an answer.
+bool IsUnreachedText(std::string_view message);
 /// True for the texts by which OpenSSL, through gRPC, reports a certificate that is not trusted.
 bool IsCertificateText(std::string_view message);
 /// True for the texts by which gRPC reports that a token could not be fetched.

@@ -23,6 +23,17 @@ struct Case {
   FaultKind create_session;
 };
 
+TEST(RetryTable, TextsOfAConnectionThatNeverWas) {
+  for (const char* text : {"failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: "
+                           "Connection refused",
+                           "DNS resolution failed for nosuch.invalid:1: C-ares status is not ARES_SUCCESS qtype=A name=nosuch.invalid"}) {
+    EXPECT_TRUE(IsUnreachedText(text)) << text;
+  }
+  for (const char* text : {"", "Socket closed", "the service is overloaded", "Connection reset by peer"}) {
+    EXPECT_FALSE(IsUnreachedText(text)) << text;
+  }
+}
+
 // Spec connection.md "Retry policies"; facts R13, U83, U84.
 TEST(RetryTable, EachCodeAndText) {
   constexpr auto kNo = FaultKind::kPermanent;

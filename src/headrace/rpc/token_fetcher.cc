@@ -154,10 +154,12 @@ class ServerToken : public TokenFetcher {
                             .limit = options_.limit},
                            stop);
     if (const auto* fault = std::get_if<HttpFault>(&answer)) {
-      return Failure(
-          fault->transient ? TokenFault::kNotFetched : TokenFault::kImpossible,
-          Text(fault->text, fault->transient ? "check that this machine reaches the token server"
-                                             : "check the file's \"token_uri\" and, when a certificate is not trusted, ca_bundle"));
+      RpcFailure failure =
+          Failure(fault->transient ? TokenFault::kNotFetched : TokenFault::kImpossible,
+                  Text(fault->text, fault->transient ? "check that this machine reaches the token server"
+                                                     : "check the file's \"token_uri\" and, when a certificate is not trusted, ca_bundle"));
+      failure.unreached = fault->unreached;
+      return failure;
     }
     return Judge(std::get<HttpAnswer>(answer), *form);
   }

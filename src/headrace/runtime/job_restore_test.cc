@@ -229,6 +229,16 @@ TEST_F(JobRestoreTest, AJobThatFailedBeforeItPlannedLeavesTheDirectoryFree) {
   EXPECT_TRUE(Resume(Checkpointed()).ok());
 }
 
+// Its name may be wrong, and the corrected command is to use the same directory.
+TEST_F(JobRestoreTest, AServiceThatWasNeverReachedLeavesTheDirectoryFree) {
+  script_->splits = {{0, 10}};
+  script_->start_error = MakeError({.code = Code::kUnavailable, .reason = "UNREACHABLE", .retryable = true}, "nobody there");
+  EXPECT_FALSE(Run(Checkpointed()).ok());
+  EXPECT_EQ(GetErrorInfo(Restore(Checkpointed()).status())->reason, "NO_CHECKPOINT");
+  script_->start_error = arrow::Status::OK();
+  EXPECT_TRUE(Run(Checkpointed()).ok());
+}
+
 // The directory would be in the way of the corrected command when it lies in or beside what the target was meant to be.
 TEST_F(JobRestoreTest, AJobWhoseTargetIsRefusedMakesNoCheckpointDirectory) {
   target_->check_error = Lasting("the target is taken");

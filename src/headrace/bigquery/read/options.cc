@@ -48,7 +48,7 @@ arrow::Status CheckValues(const SourceOptions& options) {
   ARROW_RETURN_NOT_OK(AtLeast("preferred_min_stream_count", options.preferred_min_stream_count, 0));
   ARROW_RETURN_NOT_OK(AtLeast<int64_t>("max_rows_per_batch", options.max_rows_per_batch, 1));
   ARROW_RETURN_NOT_OK(AtLeast<int64_t>("max_bytes_per_batch", options.max_bytes_per_batch, 1));
-  ARROW_RETURN_NOT_OK(AtLeast("retry_max_attempts", options.retry_max_attempts, 1));
+  ARROW_RETURN_NOT_OK(AtLeast("retry_max_attempts", options.retry_max_attempts.value_or(1), 1));
   if (options.sample_percentage.has_value() && !(*options.sample_percentage > 0 && *options.sample_percentage < 100)) {
     return InvalidOption("sample_percentage",
                          fmt::format("sample_percentage is {}; it must be above 0 and below 100", *options.sample_percentage));

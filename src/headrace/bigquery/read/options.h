@@ -37,6 +37,9 @@ arrow::Result<TimestampPrecision> ParseTimestampPrecision(std::string_view text)
 /// A point in time as RFC 3339 writes it ("2026-01-31T12:00:00.25Z", any offset, at most nine digits of a second).
 arrow::Result<SystemTime> ParseSnapshotTime(std::string_view text);
 
+/// Attempts in a row without a row, or any progress, before the reading of a stream fails (spec; Flink's retryMaxAttempts).
+constexpr int kDefaultRetryMaxAttempts = 25;
+
 /// Every member is one option of the same name. Zero or empty means "not set" where nothing else is said.
 struct SourceOptions {
   std::string table{};                                // required; see ParseTableName
@@ -54,18 +57,21 @@ struct SourceOptions {
   bool ordered = false;                    // one stream, storage order
   int64_t max_rows_per_batch = 65'536;
   int64_t max_bytes_per_batch = int64_t{8} << 20;  // Arrow: of the buffers of a batch; Avro: of its rows as they were sent
-  int retry_max_attempts = 25;                     // consecutive attempts without progress
-  std::optional<double> sample_percentage{};       // 0 < p < 100
+  /// Consecutive attempts without progress, of a stream's rows and of the read session. Unset: 25 of the rows
+  /// (kDefaultRetryMaxAttempts), and of the session as many as ten minutes take.
+  std::optional<int> retry_max_attempts{};
+  std::optional<double> sample_percentage{};  // 0 < p < 100
 
   std::string bigquery_storage_endpoint{};  // host:port or http://host:port (plaintext), https://host[:port]
   std::string credentials{};    // "none", "adc", "token:ENV_NAME", a credential file; empty = adc, none for a plaintext endpoint
   std::string quota_project{};  // sent as x-goog-user-project; empty = that of an authorized user's file, else none
   std::string ca_bundle{};      // PEM file of the certificates that are trusted; empty = the system's
   int channels = 0;             // connections; 0 = one per two open streams, at most eight
-  std::chrono::milliseconds connect_limit{20'000};  // time to connect; zero = gRPC's own
-  std::chrono::milliseconds attempt_limit{0};       // time of one call, zero = none
-  std::chrono::milliseconds idle_limit{300'000};    // longest wait for a message of a stream, zero = none
-  std::chrono::milliseconds total_limit{0};         // time of one stream with all its attempts, zero = none
+  /// Time to connect, and in which a service that has never answered must be reached when the read is planned; zero = gRPC's own, and 20 s.
+  std::chrono::milliseconds connect_limit{20'000};
+  std::chrono::milliseconds attempt_limit{0};     // time of one call, zero = none
+  std::chrono::milliseconds idle_limit{300'000};  // longest wait for a message of a stream, zero = none
+  std::chrono::milliseconds total_limit{0};       // time of one stream with all its attempts, zero = none
 };
 
 /// Each option alone, then the combinations, in the documented order; reads and contacts nothing. Source::Make calls it.

@@ -204,7 +204,8 @@ arrow::Status LocalJob::Fail(const JobRun& run, arrow::Status error) {
   }
   // A job that failed before it planned left nothing behind: the corrected command may use the same directory.
   const ErrorInfo* info = GetErrorInfo(error);
-  bool may_pass = info != nullptr && info->retryable;
+  // What was never reached may have a wrong name: that is corrected in the command.
+  bool may_pass = info != nullptr && info->retryable && info->reason != "UNREACHABLE";
   if (store_ != nullptr && !stopped && !restored_ && !current_.state.planned && !run.prepare_called() && !may_pass &&
       restarts_.left() == 0) {
     auto removed = store_->RemoveUnplanned();

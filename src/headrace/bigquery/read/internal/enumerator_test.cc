@@ -269,6 +269,41 @@ TEST(StreamEnumerator, RetriesForTenMinutes) {
   EXPECT_GE(bench.clock.Monotonic(), Duration(std::chrono::minutes{8}));
 }
 
+TEST(StreamEnumerator, AttemptsAreCountedWhereTheyAreLimited) {
+  ScriptedServer server(Streams(1));
+  server.ScriptSessions(std::vector<Fault>(1000));
+  Bench bench(server, {.retry_max_attempts = 4});
+  const auto status = bench.New()->Start();
+  EXPECT_EQ(CodeOf(status), Code::kUnavailable);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("4 attempts (retry_max_attempts)"), HasSubstr("p.d.t")));
+  EXPECT_TRUE(GetErrorInfo(status)->retryable);
+  EXPECT_EQ(server.session_requests().size(), 4U);
+}
+
+// docs/decisions/0023: nobody has ever answered there, so it may be the wrong place.
+TEST(StreamEnumerator, AServiceThatNeverAnswersIsGivenUpSoon) {
+  std::unique_ptr<Bench> bench;
+  {
+    ScriptedServer server(Streams(1));
+    bench = std::make_unique<Bench>(server, SourceOptions{.connect_limit = std::chrono::milliseconds{300}});
+  }
+  const auto status = bench->New()->Start();
+  EXPECT_EQ(CodeOf(status), Code::kUnavailable);
+  EXPECT_EQ(GetErrorInfo(status)->reason, "UNREACHABLE");
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("has not answered one of"), HasSubstr("bigquery_storage_endpoint"), HasSubstr("connect_limit")));
+  EXPECT_LT(bench->clock.Monotonic(), Duration(std::chrono::milliseconds{300}));
+}
+
+// Once it answered the table holds, whatever connect_limit says.
+TEST(StreamEnumerator, AServiceThatAnsweredIsTriedForTenMinutes) {
+  ScriptedServer server(Streams(1));
+  server.ScriptSessions(std::vector<Fault>(1000));
+  Bench bench(server, {.connect_limit = std::chrono::milliseconds{1}});
+  EXPECT_THAT(bench.New()->Start().message(), HasSubstr("10 minutes"));
+  EXPECT_GE(bench.clock.Monotonic(), Duration(std::chrono::minutes{8}));
+}
+
 TEST(StreamEnumerator, CancelEndsAPlanInProgress) {
   ScriptedServer server(Streams(1));
   server.ScriptSessions({{.kind = Fault::Kind::kHang}});

@@ -136,7 +136,7 @@ void Receiver::Run() {
 }
 
 void Receiver::ReceiveUntilDone() {
-  rpc::RetryState retry(options_.retry_max_attempts, context_.random);
+  rpc::RetryState retry(options_.retry_max_attempts.value_or(kDefaultRetryMaxAttempts), context_.random);
   while (true) {
     Outcome outcome = ReceiveAll(&retry);
     Tell();
@@ -405,7 +405,7 @@ arrow::Status Receiver::WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryS
       failure.stalled ? LogLevel::kWarning : LogLevel::kInfo,
       fmt::format("ReadRows of {} at offset {}: {}: {}; it is opened again in {} ms (attempt {} of {})", ShortName(stream_.stream),
                   received_, CodeName(failure.code), failure.message, std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count(),
-                  retry->failures() + 1, options_.retry_max_attempts));
+                  retry->failures() + 1, options_.retry_max_attempts.value_or(kDefaultRetryMaxAttempts)));
   if (!context_.clock->SleepFor(*wait, stop_.get_token())) return arrow::Status::Cancelled("cancelled");
   return arrow::Status::OK();
 }
@@ -431,12 +431,7 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
         is_over && lived > 0 ? fmt::format(" after {} h {} min", lived / 60, lived % 60) : "");
     return MakeError(std::move(info), std::move(text));
   }
-  if (failure.message.starts_with("Received http2 header with status")) {
-    return MakeError(std::move(info),
-                     text +
-                         ". Not the service said this but something before it: a proxy, or a server that is no gRPC service. "
-                         "Check bigquery_storage_endpoint and the network's proxy");
-  }
+  if (failure.message.starts_with(rpc::kFrontEndText)) return MakeError(std::move(info), text + rpc::kFrontEndAdvice);
   if (failure.code == Code::kUnauthenticated) {
     // The text of a token that could not be fetched says itself what to do.
     info.reason = "CREDENTIALS";

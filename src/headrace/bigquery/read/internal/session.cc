@@ -19,7 +19,11 @@ namespace api = google::cloud::bigquery::storage::v1;
 
 constexpr char kMethod[] = "/google.cloud.bigquery.storage.v1.BigQueryRead/CreateReadSession";
 constexpr char kService[] = "BigQuery Storage Read";
-constexpr Duration kBudget = std::chrono::minutes{10};      // the Storage Read client's total time of CreateReadSession
+constexpr Duration kBudget = std::chrono::minutes{10};  // the Storage Read client's total time of CreateReadSession
+// Of connect_limit where it is left to gRPC, whose attempts to connect take as long (GRPC_ARG_MIN_RECONNECT_BACKOFF_MS).
+constexpr std::chrono::milliseconds kConnectLimit{20'000};
+// To a service that has never answered at least: one connection alone may get lost, and may take all of connect_limit to say so.
+constexpr int kLeastAttempts = 3;
 constexpr Duration kProbeLimit = std::chrono::seconds{30};  // of the call that only improves the text of an error
 
 int64_t MillisSinceEpoch(SystemTime time) { return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count(); }
@@ -128,7 +132,13 @@ class SessionMaker {
  public:
   SessionMaker(const std::shared_ptr<rpc::ChannelPool>& pool, const SourceOptions& options, const TableName& table,
                const JobContext& context, const std::stop_token& stop)
-      : pool_(pool), options_(options), table_(table), context_(context), stop_(stop), until_(context.clock->Monotonic() + kBudget) {}
+      : pool_(pool),
+        options_(options),
+        table_(table),
+        context_(context),
+        stop_(stop),
+        until_(context.clock->Monotonic() + kBudget),
+        reach_until_(context.clock->Monotonic() + ConnectLimit()) {}
 
   arrow::Result<Session> Make() {
     const SourceFormat first = options_.source_format;
@@ -149,16 +159,24 @@ class SessionMaker {
   arrow::Result<Session> MakeIn(SourceFormat format) {
     refusal_.reset();
     const std::string request = BuildCreateReadSession(options_, table_, format);
-    rpc::RetryState retry(0, context_.random);
+    rpc::RetryState retry(options_.retry_max_attempts.value_or(0), context_.random);
     while (true) {
       auto answer = Call(request, until_ - context_.clock->Monotonic());
       if (stop_.stop_requested()) return arrow::Status::Cancelled("stopped while creating the read session");
       if (const auto* bytes = std::get_if<std::string>(&answer)) return ParseSession(*bytes, table_, format, context_.clock->Now());
       const auto& failure = std::get<rpc::RpcFailure>(answer);
-      const auto wait = retry.Next(rpc::ClassifyCreateReadSession(failure), failure);
-      if (!wait.has_value()) {
+      reached_ = reached_ || !failure.unreached;
+      const rpc::FaultKind kind = rpc::ClassifyCreateReadSession(failure);
+      const auto wait = retry.Next(kind, failure);
+      if (!wait.has_value() && kind == rpc::FaultKind::kPermanent) {
         refusal_ = failure;
         return Explain(failure, format);
+      }
+      const bool late = !wait.has_value() || (retry.failures() >= kLeastAttempts && context_.clock->Monotonic() + *wait >= reach_until_);
+      if (!reached_ && late) return Unreachable(failure, retry.failures());
+      if (!wait.has_value()) {
+        return WithContext(SessionError(failure, table_, BillingProject(options_, table_)),
+                           fmt::format("no read session after {} attempts (retry_max_attempts)", retry.failures()));
       }
       if (context_.clock->Monotonic() + *wait >= until_) {
         return WithContext(SessionError(failure, table_, BillingProject(options_, table_)), "no read session within 10 minutes");
@@ -169,6 +187,35 @@ class SessionMaker {
                                        std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count()));
       if (!context_.clock->SleepFor(*wait, stop_)) return arrow::Status::Cancelled("stopped while creating the read session");
     }
+  }
+
+  std::chrono::milliseconds ConnectLimit() const { return options_.connect_limit.count() > 0 ? options_.connect_limit : kConnectLimit; }
+
+  /// Where nobody has ever answered, the address is wrong as likely as the service is down: that is said soon (docs/decisions/0023).
+  arrow::Status Unreachable(const rpc::RpcFailure& failure, int attempts) const {
+    const rpc::Endpoint& endpoint = pool_->options().endpoint;
+    const bool token = failure.token != rpc::TokenFault::kNone;
+    const std::string who = token                       ? "the token server"
+                            : endpoint.given_by.empty() ? endpoint.target()
+                                                        : fmt::format("{} ({})", endpoint.target(), endpoint.given_by);
+    const int64_t ms = ConnectLimit().count();
+    std::string text = fmt::format(
+        "the read session of table {} could not be created: {} has not answered one of {} calls (connect_limit {}): {}. ",
+        table_.ToString(), who, attempts, ms % 1000 == 0 ? fmt::format("{} s", ms / 1000) : fmt::format("{} ms", ms), failure.message);
+    if (token || endpoint.given_by.empty()) {
+      text += "Check this machine's network, its DNS and its proxy";
+    } else {
+      text += fmt::format("Check host and port in {}, that the server runs, and that it is {} there", endpoint.given_by,
+                          endpoint.plaintext ? "gRPC without TLS (https:// is with it)" : "gRPC over TLS (http:// is without it)");
+    }
+    text += "; a longer connect_limit waits longer for a first answer";
+    return MakeError({.code = failure.code,
+                      .service = kService,
+                      .method = "CreateReadSession",
+                      .resource = table_.ToString(),
+                      .reason = "UNREACHABLE",
+                      .retryable = true},
+                     std::move(text));
   }
 
   std::variant<std::string, rpc::RpcFailure> Call(const std::string& request, Duration left) const {
@@ -210,6 +257,8 @@ class SessionMaker {
   const JobContext& context_;
   const std::stop_token& stop_;
   const MonotonicTime until_;
+  const MonotonicTime reach_until_;  // without any answer
+  bool reached_ = false;
   std::optional<rpc::RpcFailure> refusal_;  // of the last MakeIn, when it was for good
 };
 
@@ -257,6 +306,7 @@ arrow::Status SessionError(const rpc::RpcFailure& failure, const TableName& tabl
                  .retryable = rpc::ClassifyCreateReadSession(failure) != rpc::FaultKind::kPermanent};
   std::string text = fmt::format("the read session of table {} (billing project {}) could not be created: {}: {}", table.ToString(),
                                  billing_project, CodeName(failure.code), failure.message);
+  if (failure.message.starts_with(rpc::kFrontEndText)) return MakeError(std::move(info), text + rpc::kFrontEndAdvice);
   switch (failure.code) {
     case Code::kInvalidArgument:
       // The code alone does not tell a view from a bad projection or restriction (facts R14, R15).

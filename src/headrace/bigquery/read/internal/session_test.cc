@@ -124,6 +124,8 @@ TEST(SessionError, SaysWhatToDo) {
                     HasSubstr("billing project payer"), HasSubstr("getData")));
   EXPECT_THAT(say(Code::kNotFound, "no").message(), AllOf(HasSubstr("NOT_FOUND"), HasSubstr("p.d.t"), HasSubstr("Check the project")));
   EXPECT_EQ(CodeOf(say(Code::kNotFound, "no")), Code::kNotFound);
+  EXPECT_THAT(say(Code::kUnimplemented, "Received http2 header with status: 404").message(),
+              AllOf(HasSubstr("no gRPC service"), HasSubstr("bigquery_storage_endpoint")));
   EXPECT_TRUE(GetErrorInfo(say(Code::kUnavailable, "x"))->retryable);
 }
 
