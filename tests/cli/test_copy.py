@@ -203,7 +203,7 @@ SRC = f"bq:{TABLE}"
     (["copy", SRC, "out/", "--restart-attempts", "1"], 2, "checkpoint"),
     (["copy", f"bq:{VIEW}", "out/"], 1, "view"),
     (["copy", "bq:test-project.data.nothing", "out/"], 1, "nothing"),
-    (["copy", SRC, "out/", "--selected-fields", "id,nope"], 1, "nope"),
+    (["copy", SRC, "out/", "--selected-fields", "id,nope"], 2, "nope"),
     (["copy", SRC, "out/", "--row-restriction", "id >"], 1, ""),
     (["resume", "nowhere"], 1, "nowhere"),
 ])

@@ -112,6 +112,21 @@ def test_standard_error_is_ours_alone(headrace, closed_port, tmp_path):
     assert foreign_lines(GRPC_VERBOSITY="DEBUG") != []
 
 
+# Usage, whenever it is found ---------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("verb", ["copy", "plan", "schema", "bench"])
+@pytest.mark.parametrize("name, content, says", [
+    ("empty.ndjson", "", "give schema"),
+    ("x.txt", "a,b\n1,2\n", "from_format"),
+    ("x.zip", "PK", "unzip"),
+])
+def test_what_planning_finds_wrong_with_options_is_a_matter_of_usage(run, tmp_path, verb, name, content, says):
+    (tmp_path / name).write_text(content)
+    target = [f"{tmp_path}/out/"] if verb == "copy" else []
+    assert says in error_of(run, verb, tmp_path / name, *target, code=2)["message"]
+    assert not (tmp_path / "out").exists()
+
+
 # Files of a result that are gone ------------------------------------------------------------------------------------------------------------------
 
 def stopped_copy(serve, headrace, table, tmp_path, *options):

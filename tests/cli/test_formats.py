@@ -71,7 +71,7 @@ def test_fields_of_structs_alone(copy, nested, form):
 
 @pytest.mark.parametrize("path,says", [("nothere", "it has id, place, visits"), ("place.nothere", "it has city, at"), ("id.x", "no STRUCT")])
 def test_a_name_that_does_not_exist_is_answered_with_those_that_do(run, server, tmp_path, path, says):
-    _, err = run("copy", f"bq:{NESTED}", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--selected-fields", path, code=1)
+    _, err = run("copy", f"bq:{NESTED}", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--selected-fields", path, code=2)
     assert path.split(".")[0] in err and says in err
 
 

@@ -183,9 +183,9 @@ int Bench(Session session) {
     name = request.source.text;
     return catalog::MakeSource(request.source, request.values);
   }();
-  if (!source.ok()) return Refuse(session.console, source.status());
+  if (!source.ok()) return Fail(session.console, source.status());
   auto seen = Measure(session, *std::move(source), options);
-  if (!seen.ok()) return Refuse(session.console, seen.status());  // Read checks its options too
+  if (!seen.ok()) return Fail(session.console, seen.status());  // Read checks its options too
   seen->source = name;
   session.console.Result(session.console.json() ? ToJson(*seen) : Text(*seen));
   return session.console.result_written() ? kExitDone : kExitFailed;

@@ -4,16 +4,16 @@ namespace headrace::cli {
 
 int Copy(Session session) {
   auto request = ReadRequest(session.arguments);
-  if (!request.ok()) return Refuse(session.console, request.status());
+  if (!request.ok()) return Fail(session.console, request.status());
   auto parts = MakeParts(request->source, *request->destination, request->values);
-  if (!parts.ok()) return Refuse(session.console, parts.status());
+  if (!parts.ok()) return Fail(session.console, parts.status());
   if (auto status = AnnounceEndpoint(session.console, request->source, request->values); !status.ok()) {
-    return Refuse(session.console, status);
+    return Fail(session.console, status);
   }
   MetricsServer metrics;
-  if (auto status = StartMetrics(session.console, request->values, metrics); !status.ok()) return Refuse(session.console, status);
+  if (auto status = StartMetrics(session.console, request->values, metrics); !status.ok()) return Fail(session.console, status);
   auto job = Job::Make(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console, metrics));
-  if (!job.ok()) return Refuse(session.console, job.status());
+  if (!job.ok()) return Fail(session.console, job.status());
   return RunJob(session, **job, *parts, metrics);
 }
 

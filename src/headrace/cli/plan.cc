@@ -93,9 +93,9 @@ std::string PlanJson(const Parts& parts, const PlannedSource& planned, const Tab
 int Plan(Session session) {
   const catalog::OptionValues& values = session.arguments.options;
   auto parts = Prepare(session.arguments);
-  if (!parts.ok()) return Refuse(session.console, parts.status());
+  if (!parts.ok()) return Fail(session.console, parts.status());
   if (auto status = AnnounceEndpoint(session.console, parts->request.source, values); !status.ok()) {
-    return Refuse(session.console, status);
+    return Fail(session.console, status);
   }
   auto planned = PlanSource(session, *parts->source);
   if (!planned.ok()) return Fail(session.console, planned.status());

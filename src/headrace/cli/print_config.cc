@@ -38,7 +38,7 @@ arrow::Result<catalog::OptionValues> Effective(const Arguments& arguments) {
 int PrintConfig(Session session) {
   auto values = Effective(session.arguments);
   auto text = values.ok() ? ConfigText(RowOf(*session.arguments.verb), *values) : arrow::Result<std::string>(values.status());
-  if (!text.ok()) return Refuse(session.console, text.status());
+  if (!text.ok()) return Fail(session.console, text.status());
   text->pop_back();  // Result ends the line
   session.console.Result(*text);
   return kExitDone;

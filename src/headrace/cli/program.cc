@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "headrace/base/file_system.h"
@@ -38,16 +40,12 @@ int Run(Session session) {
 
 }  // namespace
 
-int Refuse(Console& console, const arrow::Status& status) {
-  console.Error(status);
-  const ErrorInfo* info = GetErrorInfo(status);
-  bool usage = info != nullptr && (info->reason == "USAGE" || info->reason == "INVALID_OPTION" || info->reason == "UNSUPPORTED");
-  return usage ? kExitUsage : kExitFailed;
-}
-
 int Fail(Console& console, const arrow::Status& status, std::string_view resume_command) {
   console.Error(status, resume_command);
-  return kExitFailed;
+  constexpr std::array<std::string_view, 4> kUsage = {"USAGE", "INVALID_OPTION", "UNSUPPORTED", "INVALID_FAULTS"};
+  const ErrorInfo* info = GetErrorInfo(status);
+  const bool usage = info != nullptr && std::ranges::find(kUsage, std::string_view(info->reason)) != kUsage.end();
+  return usage ? kExitUsage : kExitFailed;
 }
 
 int RunProgram(std::vector<std::string> given, SignalWatcher& signals) {
@@ -57,7 +55,7 @@ int RunProgram(std::vector<std::string> given, SignalWatcher& signals) {
   if (status.ok() && !arguments->help && !arguments->help_all) status = ApplyConfig(LocalFileSystem(), &*arguments);
   if (!status.ok()) {
     Console console(early);
-    return Refuse(console, status);
+    return Fail(console, status);
   }
   Console console({.json = arguments->options.contains("json"),
                    .quiet = arguments->options.contains("quiet"),

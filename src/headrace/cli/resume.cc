@@ -26,20 +26,20 @@ int Resume(Session session) {
   auto configuration = catalog::FromMap(persisted->configuration);
   if (!configuration.ok()) return Fail(session.console, configuration.status());
   auto values = catalog::MergeForResume(*configuration, session.arguments.options);
-  if (!values.ok()) return Refuse(session.console, values.status());
+  if (!values.ok()) return Fail(session.console, values.status());
   if (persisted->finished) return AlreadyFinished(session.console, *persisted);
 
   (*values)["checkpoint"] = directory;
   (*values)["job_name"] = persisted->job_name;
   auto parts = MakeParts(configuration->source, configuration->destination, *values);
-  if (!parts.ok()) return Refuse(session.console, parts.status());
+  if (!parts.ok()) return Fail(session.console, parts.status());
   if (auto status = AnnounceEndpoint(session.console, configuration->source, *values); !status.ok()) {
-    return Refuse(session.console, status);
+    return Fail(session.console, status);
   }
   MetricsServer metrics;
-  if (auto status = StartMetrics(session.console, *values, metrics); !status.ok()) return Refuse(session.console, status);
+  if (auto status = StartMetrics(session.console, *values, metrics); !status.ok()) return Fail(session.console, status);
   auto job = Job::Restore(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console, metrics));
-  if (!job.ok()) return Refuse(session.console, job.status());
+  if (!job.ok()) return Fail(session.console, job.status());
   return RunJob(session, **job, *parts, metrics);
 }
 

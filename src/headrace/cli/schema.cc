@@ -27,7 +27,7 @@ int Schema(Session session) {
     ARROW_RETURN_NOT_OK(AnnounceEndpoint(session.console, request.source, request.values));
     return catalog::MakeSource(request.source, request.values);
   }();
-  if (!prepared.ok()) return Refuse(session.console, prepared.status());
+  if (!prepared.ok()) return Fail(session.console, prepared.status());
 
   auto shown = [&]() -> arrow::Result<std::string> {
     ARROW_ASSIGN_OR_RAISE(auto planned, PlanSource(session, **prepared));

@@ -26,12 +26,12 @@ int Serve(Session session) {
   const catalog::OptionValues& values = session.arguments.options;
   auto status = catalog::CheckOptions(catalog::kServeVerb, std::nullopt, std::nullopt, values);
   auto options = status.ok() ? MakeServiceOptions(values) : arrow::Result<local::ServiceOptions>(status);
-  if (!options.ok()) return Refuse(session.console, options.status());
+  if (!options.ok()) return Fail(session.console, options.status());
 
   std::stop_source stop;
   local::Service service(*options);
   auto addresses = service.Start();
-  if (!addresses.ok()) return Refuse(session.console, addresses.status());
+  if (!addresses.ok()) return Fail(session.console, addresses.status());
   session.signals.SetHandler([&stop](int) { stop.request_stop(); });
   for (const local::TableFile& table : options->load) session.console.Result(fmt::format("table {} from {}", table.name, table.path));
   session.console.Result(fmt::format("BigQuery Storage Read API at http://{}", addresses->grpc));

@@ -32,9 +32,8 @@ int PrintConfig(Session session);
 /// The whole program behind main(), with `arguments` as given after the program's name.
 int RunProgram(std::vector<std::string> arguments, SignalWatcher& signals);
 
-/// Prints an error found before anything started; the exit code is that of usage for wrong options and addresses, else of a failure.
-int Refuse(Console& console, const arrow::Status& status);
-/// Prints an error of the work itself; answers the exit code of a failure.
+/// Prints an error. The exit code is that of usage for options, addresses and what is not supported, whenever that was found (planning
+/// shows the columns of a table, and those of the last of many files come late), else that of a failure.
 int Fail(Console& console, const arrow::Status& status, std::string_view resume_command = {});
 
 }  // namespace headrace::cli

@@ -11,6 +11,7 @@ namespace headrace::bigquery {
 namespace {
 
 constexpr char kOption[] = "selected_fields";
+constexpr char kService[] = "BigQuery Storage Read";
 constexpr size_t kMostNamed = 30;  // columns that an error lists
 
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
@@ -64,7 +65,7 @@ std::string NamesOf(const arrow::FieldVector& fields) {
 }
 
 arrow::Status NoSuchField(const std::string& path, std::string_view where, const arrow::FieldVector& fields) {
-  return MakeError({.code = Code::kInvalidArgument, .service = "BigQuery Storage Read", .resource = kOption, .column = path},
+  return MakeError({.code = Code::kInvalidArgument, .service = kService, .resource = kOption, .reason = "INVALID_OPTION", .column = path},
                    fmt::format("selected_fields names \"{}\", but {} has no such column; it has {}", path, where, NamesOf(fields)));
 }
 
@@ -132,14 +133,14 @@ arrow::Status FieldSelection::CheckFields(const Node& node, const arrow::FieldVe
     const arrow::FieldVector* inside = FieldsOf(*found->type());
     if (inside == nullptr) {
       return MakeError(
-          {.code = Code::kInvalidArgument, .service = "BigQuery Storage Read", .resource = kOption, .column = below},
+          {.code = Code::kInvalidArgument, .service = kService, .resource = kOption, .reason = "INVALID_OPTION", .column = below},
           fmt::format("selected_fields names a field inside \"{}\", but that is no STRUCT: it is {}", below, found->type()->ToString()));
     }
     ARROW_RETURN_NOT_OK(CheckFields(selected, *inside, below, table, exactly && !selected.whole));
   }
   if (exactly && fields.size() != node.fields.size()) {
     return MakeError(
-        {.code = Code::kInternal, .service = "BigQuery Storage Read", .resource = kOption, .column = path},
+        {.code = Code::kInternal, .service = kService, .resource = kOption, .column = path},
         fmt::format("{} columns {}were asked for, but the session has {} ({}): the server ignored selected_fields", node.fields.size(),
                     path.empty() ? "" : fmt::format("inside \"{}\" ", path), fields.size(), NamesOf(fields)));
   }
