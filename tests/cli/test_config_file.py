@@ -88,10 +88,10 @@ def test_serve_by_a_file(serve, run, table, tmp_path):
 def test_print_config_reads_back_to_the_same_and_does_nothing_else(run, table, tmp_path):
     write_parquet(table, tmp_path / "t.parquet")
     arguments = ["copy", tmp_path / "t.parquet", f"{tmp_path}/out/", "--selected-fields", "id,name", "--overwrite", "--memory-limit", "1.5GiB", "--readers", 2,
-                 "--csv-null-value", 'a "b\\', "--format", "csv", "--checkpoint", "c.job"]
+                 "--csv-null-value", 'a #b\\', "--format", "csv", "--checkpoint", "c.job"]
     first, err = run(*arguments, "--print-config", cwd=tmp_path)
     assert err == ""
-    assert tomllib.loads(first) == {"selected-fields": ["id", "name"], "overwrite": True, "memory-limit": "1.5GiB", "readers": 2, "csv-null-value": 'a "b\\',
+    assert tomllib.loads(first) == {"selected-fields": ["id", "name"], "overwrite": True, "memory-limit": "1.5GiB", "readers": 2, "csv-null-value": 'a #b\\',
                                     "format": "csv", "checkpoint": "c.job"}
     assert "\n# threads that write, each its own file (default: 0 (automatic))\n# writers = " in first
     (tmp_path / "first.toml").write_text(first)

@@ -127,6 +127,40 @@ def test_what_planning_finds_wrong_with_options_is_a_matter_of_usage(run, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("arguments, says", [
+    (["copy", SRC, "out/", "--max-stream-count", "-1"], "max_stream_count"),
+    (["copy", SRC, "out/", "--max-stream-count", "1", "--preferred-min-stream-count", "2"], "preferred_min_stream_count"),
+    (["copy", SRC, "out/", "--retry-max-attempts", "0"], "retry_max_attempts"),
+    (["copy", SRC, "out/", "--bigquery-storage-endpoint", "http://nowhere"], "bigquery_storage_endpoint"),
+    (["copy", SRC, "out/", "--bigquery-storage-endpoint", "http://h:1", "--credentials", "adc"], "credentials"),
+    (["copy", SRC, "out/", "--readers", "-1"], "readers"),
+    (["copy", SRC, "out/", "--memory-limit", "1"], "memory_limit"),
+    (["copy", SRC, "out/", "--restart-attempts", "1"], "checkpoint"),
+    (["copy", SRC, "out/", "--metrics-port", "70000"], "metrics-port"),
+    (["copy", SRC, "out/", "--csv-null-value", "x"], "csv_null_value"),
+    (["copy", SRC, "out.csv", "--max-file-bytes", "1MiB"], "max_file_bytes"),
+    (["copy", SRC, "out.parquet", "--checkpoint", "job"], "checkpoint"),
+    (["copy", "x.csv", "out/", "--max-rows-per-batch", "0"], "max_rows_per_batch"),
+    (["copy", "x.csv", "out/", "--schema", "[{}]"], "schema"),
+    (["copy", "x.csv", "out/", "--schema", "absent.json"], "absent.json"),
+    (["plan", "x.csv", "--csv-header", "false"], "schema"),
+    (["schema", "x.csv", "--arrow", "--json"], "--arrow or --json"),
+    (["bench", "x.csv", "--readers", "100000"], "readers"),
+    (["serve", "--load", "nothing"], "project.dataset.table=FILE"),
+])
+def test_print_config_checks_what_a_run_would(run, tmp_path, arguments, says):
+    assert says in "".join(run(*arguments, "--print-config", code=2, cwd=tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+def test_print_config_of_a_resume_checks_what_it_would(run, table, tmp_path):
+    path = write_parquet(table, tmp_path / "t.parquet")
+    run("copy", path, f"{tmp_path}/out/", "--checkpoint", tmp_path / "job", "--fail-point", "finish.before", code=-9)
+    assert "readers" in run("resume", tmp_path / "job", "--readers", "-3", "--print-config", code=2)[1]
+    assert "metrics-port" in run("resume", tmp_path / "job", "--metrics-port", "70000", "--print-config", code=2)[1]
+    assert "readers = 3" in run("resume", tmp_path / "job", "--readers", "3", "--print-config")[0]
+
+
 # Files of a result that are gone ------------------------------------------------------------------------------------------------------------------
 
 def stopped_copy(serve, headrace, table, tmp_path, *options):

@@ -10,6 +10,7 @@
 #include "headrace/cli/progress.h"
 #include "headrace/cli/report_text.h"
 #include "headrace/cli/text.h"
+#include "headrace/runtime/read.h"
 
 namespace headrace::cli {
 namespace {
@@ -70,6 +71,9 @@ arrow::Result<Request> CheckRequest(const Arguments& arguments) {
   }
   auto verb = static_cast<catalog::OptionVerb>(VerbBit(*arguments.verb));
   ARROW_RETURN_NOT_OK(catalog::CheckOptions(verb, request.source, request.destination, request.values));
+  if (request.values.contains("arrow") && request.values.contains("json")) {
+    return InvalidOption("arrow", "give --arrow or --json, not both");
+  }
   return request;
 }
 
@@ -90,6 +94,31 @@ arrow::Result<JobParts> MakeParts(const catalog::Address& source, const catalog:
   return parts;
 }
 
+arrow::Status CheckAsRun(const Arguments& arguments) {
+  ARROW_ASSIGN_OR_RAISE(const Request request, ReadRequest(arguments));
+  ARROW_RETURN_NOT_OK(MetricsPort(request.values).status());
+  if (arguments.verb == Verb::kCopy) {
+    ARROW_ASSIGN_OR_RAISE(const JobParts parts, MakeParts(request.source, *request.destination, request.values));
+    return CheckJobOptions(parts.options, *parts.source, *parts.sink);
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto source, catalog::MakeSource(request.source, request.values));
+  if (request.destination) ARROW_RETURN_NOT_OK(catalog::MakeSink(*request.destination, request.values).status());
+  if (arguments.verb != Verb::kBench) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(const auto measured, catalog::MakeMeasureOptions(request.values));
+  return CheckReadOptions(*source, {.readers = measured.readers, .memory_limit = measured.memory_limit, .ordered = measured.ordered});
+}
+
+arrow::Result<std::optional<int>> MetricsPort(const catalog::OptionValues& values) {
+  auto given = values.find("metrics_port");
+  if (given == values.end()) return std::nullopt;
+  constexpr int64_t kMostPort = 65535;
+  ARROW_ASSIGN_OR_RAISE(const int64_t port, catalog::ParseInteger("metrics_port", given->second));
+  if (port < 0 || port > kMostPort) {
+    return InvalidOption("metrics_port", fmt::format("--metrics-port is {}; give 0 (any free port) to {}", port, kMostPort));
+  }
+  return static_cast<int>(port);
+}
+
 arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source, const catalog::OptionValues& values) {
   if (source.kind != catalog::AddressKind::kBigQuery) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(rpc::Endpoint endpoint, rpc::ResolveStorageEndpoint(GivenEndpoint(values)));
@@ -100,14 +129,9 @@ arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source,
 }
 
 arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, MetricsServer& metrics) {
-  auto given = values.find("metrics_port");
-  if (given == values.end()) return arrow::Status::OK();
-  constexpr int64_t kMostPort = 65535;
-  ARROW_ASSIGN_OR_RAISE(const int64_t port, catalog::ParseInteger("metrics_port", given->second));
-  if (port < 0 || port > kMostPort) {
-    return InvalidOption("metrics_port", fmt::format("--metrics-port is {}; give 0 (any free port) to {}", port, kMostPort));
-  }
-  ARROW_ASSIGN_OR_RAISE(const std::string url, metrics.Start(static_cast<int>(port)));
+  ARROW_ASSIGN_OR_RAISE(const auto port, MetricsPort(values));
+  if (!port) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(const std::string url, metrics.Start(*port));
   console.Say(fmt::format("metrics at {}", url));
   return arrow::Status::OK();
 }

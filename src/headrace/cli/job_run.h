@@ -35,6 +35,10 @@ struct JobParts {
 
 /// Makes source, sink and job options. Whatever it refuses is a matter of usage.
 arrow::Result<JobParts> MakeParts(const catalog::Address& source, const catalog::Address& destination, const catalog::OptionValues& values);
+/// Whatever a run of the verb would refuse of addresses and options without a look at what they name, but for the file of `schema`.
+arrow::Status CheckAsRun(const Arguments& arguments);
+/// Of --metrics-port, if given.
+arrow::Result<std::optional<int>> MetricsPort(const catalog::OptionValues& values);
 /// Says which server BigQuery is read from when it is not the service itself; refuses an endpoint that cannot be understood.
 arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source, const catalog::OptionValues& values);
 /// Serves metrics if --metrics-port asks for it, and says where. Before the job is made, which leaves traces.

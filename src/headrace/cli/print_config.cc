@@ -1,10 +1,11 @@
-// The verb's options in effect as a config file. Nothing is opened but what the options themselves come from: the config file and, for
-// resume, the checkpoint.
+// The verb's options in effect as a config file. Nothing is opened but what the options themselves come from: the config file, that of
+// `schema` and, for resume, the checkpoint.
 #include <utility>
 
 #include "headrace/cli/config_file.h"
 #include "headrace/cli/exit_code.h"
 #include "headrace/cli/job_run.h"
+#include "headrace/cli/serve_options.h"
 
 namespace headrace::cli {
 namespace {
@@ -14,6 +15,9 @@ arrow::Result<catalog::OptionValues> ForResume(const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(const PersistedJob persisted, ReadPersistedJob(LocalFileSystem(), arguments.positionals[0]));
   ARROW_ASSIGN_OR_RAISE(const catalog::Configuration configuration, catalog::FromMap(persisted.configuration));
   ARROW_ASSIGN_OR_RAISE(catalog::OptionValues values, catalog::MergeForResume(configuration, arguments.options));
+  ARROW_ASSIGN_OR_RAISE(const JobParts parts, MakeParts(configuration.source, configuration.destination, values));
+  ARROW_RETURN_NOT_OK(CheckJobOptions(parts.options, *parts.source, *parts.sink));
+  ARROW_RETURN_NOT_OK(MetricsPort(values).status());
   std::erase_if(values, [](const auto& value) { return (catalog::FindOption(value.first)->verbs & catalog::kResume) == 0; });
   return values;
 }
@@ -23,12 +27,13 @@ arrow::Result<catalog::OptionValues> Effective(const Arguments& arguments) {
   const VerbRow& row = RowOf(*arguments.verb);
   if (row.verb == Verb::kServe) {
     ARROW_RETURN_NOT_OK(catalog::CheckOptions(catalog::kServeVerb, std::nullopt, std::nullopt, arguments.options));
+    ARROW_RETURN_NOT_OK(MakeServiceOptions(arguments.options).status());
   } else if (arguments.positionals.size() < row.required) {
     ARROW_RETURN_NOT_OK(catalog::RefuseSecrets(arguments.options));
   } else if (row.verb == Verb::kResume) {
     return ForResume(arguments);
   } else {
-    ARROW_RETURN_NOT_OK(CheckRequest(arguments).status());
+    ARROW_RETURN_NOT_OK(CheckAsRun(arguments));
   }
   return arguments.options;
 }

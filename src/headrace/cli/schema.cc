@@ -22,7 +22,6 @@ arrow::Result<std::string> Shown(const arrow::Schema& schema, const catalog::Opt
 int Schema(Session session) {
   const catalog::OptionValues& values = session.arguments.options;
   auto prepared = [&]() -> arrow::Result<std::shared_ptr<const Source>> {
-    if (values.contains("arrow") && values.contains("json")) return InvalidOption("arrow", "give --arrow or --json, not both");
     ARROW_ASSIGN_OR_RAISE(Request request, ReadRequest(session.arguments));
     ARROW_RETURN_NOT_OK(AnnounceEndpoint(session.console, request.source, request.values));
     return catalog::MakeSource(request.source, request.values);

@@ -41,6 +41,10 @@ struct JobOptions {
   std::map<std::string, std::string> configuration{};
 };
 
+/// What Job::Make begins with; looks at nothing else. Refuses by name what is out of range, does not apply, or the source or sink cannot
+/// do.
+arrow::Status CheckJobOptions(const JobOptions& options, const Source& source, const Sink& sink);
+
 /// Lent by the caller; what is pointed to outlives the job.
 struct JobEnvironment {
   Clock* clock = RealClock();

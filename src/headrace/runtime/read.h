@@ -26,6 +26,9 @@ struct ReadOptions {
   JobContext context{};
 };
 
+/// What Read and ReadRows begin with; looks at nothing else. Refuses options that make no sense, and a source that never ends.
+arrow::Status CheckReadOptions(const Source& source, const ReadOptions& options);
+
 /// Plans the source (which may take long) and reads it. A continuous source is refused.
 arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Read(std::shared_ptr<const Source> source, const ReadOptions& options);
 

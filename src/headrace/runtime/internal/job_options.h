@@ -7,9 +7,6 @@
 
 namespace headrace {
 
-/// Refuses by name what is out of range, does not apply, or the source or sink cannot do.
-arrow::Status CheckJobOptions(const JobOptions& options, const Source& source, const Sink& sink);
-
 struct Parallelism {
   int readers = 1;  // 0 = there is nothing to read
   int writers = 1;

@@ -15,9 +15,6 @@
 
 namespace headrace {
 
-/// Refuses options that make no sense, and a source that never ends.
-arrow::Status CheckReadOptions(const Source& source, const ReadOptions& options);
-
 class SplitThreads {
  public:
   SplitThreads(std::shared_ptr<const Source> source, const ReadOptions& options);
