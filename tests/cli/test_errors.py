@@ -163,6 +163,31 @@ def test_print_config_of_a_resume_checks_what_it_would(run, table, tmp_path):
 
 # Files of a result that are gone ------------------------------------------------------------------------------------------------------------------
 
+def test_a_finished_job_whose_result_is_gone_says_so(run, table, tmp_path):
+    path = write_parquet(table, tmp_path / "t.parquet")
+    out, job = tmp_path / "out", tmp_path / "job"
+    run("copy", path, f"{out}/", "--checkpoint", job)
+    assert "is finished" in run("resume", job)[1]
+    part = next(out.glob("part-*"))
+    kept = part.read_bytes()
+    part.write_bytes(kept[:-1])
+    error = error_of(run, "resume", job)
+    assert error["reason"] == "FILE_LOST" and part.name in error["message"] and "bytes long" in error["message"]
+    part.unlink()
+    error = error_of(run, "resume", job)
+    assert error["reason"] == "FILE_LOST" and "gone" in error["message"]
+    part.write_bytes(kept)
+    assert json.loads(run("resume", job, "--json")[0])["outcome"] == "already_finished"
+    (out / MANIFEST).unlink()
+    assert MANIFEST in error_of(run, "resume", job)["message"]
+    shutil.rmtree(out)
+    error = error_of(run, "resume", job)
+    assert error["reason"] == "FILE_LOST" and "start the copy anew" in error["message"]
+    # Somebody else's result in its place is not this job's.
+    run("copy", path, f"{out}/")
+    assert "another job" in error_of(run, "resume", job)["message"]
+
+
 def stopped_copy(serve, headrace, table, tmp_path, *options):
     """A copy of `table` that was stopped at a checkpoint -> (server, report of the stop)"""
     server = serve({TABLE: table}, "--message-rows", "50")
@@ -174,6 +199,20 @@ def stopped_copy(serve, headrace, table, tmp_path, *options):
     out, err = process.communicate(timeout=30)
     assert process.returncode == 4, err
     return server, out
+
+
+def test_a_lost_file_is_told_before_anything_is_read(serve, headrace, run, table, tmp_path):
+    server, _ = stopped_copy(serve, headrace, table, tmp_path)
+    part = next((tmp_path / "out").glob("part-*"))
+    kept = part.read_bytes()
+    part.unlink()
+    before = server.counters()["read_rows_calls"]
+    error = error_of(run, "resume", tmp_path / "job", "--max-rows-per-second", 0)
+    assert error["reason"] == "FILE_LOST" and part.name in error["message"] and "Put it back" in error["message"]
+    assert server.counters()["read_rows_calls"] == before
+    part.write_bytes(kept)
+    run("resume", tmp_path / "job", "--max-rows-per-second", 0)
+    assert_same_rows(read_result(tmp_path / "out"), table)
 
 
 @pytest.mark.parametrize("how", [[], ["--json"]], ids=["text", "json"])

@@ -3,6 +3,7 @@
 
 #include "headrace/cli/exit_code.h"
 #include "headrace/cli/job_run.h"
+#include "headrace/files/manifest.h"
 
 namespace headrace::cli {
 namespace {
@@ -27,7 +28,10 @@ int Resume(Session session) {
   if (!configuration.ok()) return Fail(session.console, configuration.status());
   auto values = catalog::MergeForResume(*configuration, session.arguments.options);
   if (!values.ok()) return Fail(session.console, values.status());
-  if (persisted->finished) return AlreadyFinished(session.console, *persisted);
+  if (persisted->finished) {
+    const auto there = CheckResultThere(LocalFileSystem(), configuration->destination.target, persisted->run_id);
+    return there.ok() ? AlreadyFinished(session.console, *persisted) : Fail(session.console, there);
+  }
 
   (*values)["checkpoint"] = directory;
   (*values)["job_name"] = persisted->job_name;

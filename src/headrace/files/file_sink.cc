@@ -74,18 +74,6 @@ arrow::Status WriteEmptyOutput(int descriptor, const std::shared_ptr<arrow::Sche
   return file->Close().status();
 }
 
-arrow::Status CheckAllThere(FileSystem* files, const std::string& directory, const std::vector<ManifestFile>& list) {
-  for (const auto& file : list) {
-    const std::string path = JoinPath(directory, file.name);
-    ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(path));
-    if (entry && entry->size == file.bytes) continue;
-    return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = path, .reason = "FILE_LOST"},
-                     fmt::format("{} with {} rows was committed and is {}: run the job again", path, file.rows,
-                                 entry ? fmt::format("now {} bytes long instead of {}", entry->size, file.bytes) : "gone"));
-  }
-  return arrow::Status::OK();
-}
-
 /// The manifest may only replace none, the one that Prepare saw, or that of an earlier Finish of this job.
 arrow::Status CheckNoOtherManifest(FileSystem* files, const std::string& directory, const std::string& run_id, const FileJobState& state) {
   ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(JoinPath(directory, kManifestName)));
@@ -208,6 +196,8 @@ arrow::Status FileSink::RemoveOrphans(const SinkContext& context, std::string_vi
   FileSystem* files = context.files;
   if (single_file_) return files->Remove(JoinPath(directory(), TempSingleName(single_name(), context.run_id)));
   ARROW_ASSIGN_OR_RAISE(auto named, FilesOfStates(writer_states));
+  // Not only when all the rest has been read: there is nothing that could bring them back.
+  ARROW_RETURN_NOT_OK(CheckFilesThere(files, options_.path, named));
   // A job that died after its manifest finishes once more; until then the manifest must stay true.
   ARROW_ASSIGN_OR_RAISE(auto keep, NamesInOwnManifest(files, options_.path, context.run_id));
   for (auto& file : named) keep.insert(std::move(file.name));
@@ -224,7 +214,7 @@ arrow::Status FileSink::Finish(const SinkContext& context, std::string_view job_
   ARROW_ASSIGN_OR_RAISE(auto list, FilesOfStates(writer_states));
   ARROW_ASSIGN_OR_RAISE(auto encoding, EncodingOfOptions(options_, kind_, single_file_, context.writer_memory));
   if (standard_output()) return list.empty() ? WriteEmptyOutput(options_.output_descriptor, schema, encoding) : arrow::Status::OK();
-  ARROW_RETURN_NOT_OK(CheckAllThere(files, directory(), list));
+  ARROW_RETURN_NOT_OK(CheckFilesThere(files, directory(), list));
   const std::string empty_name = single_file_ ? single_name() : PartName(context.run_id, 0, 0, 0, ExtensionOf(kind_));
   const std::string empty_temp = single_file_ ? TempSingleName(empty_name, context.run_id) : TempPartName(empty_name);
   if (!single_file_) ARROW_RETURN_NOT_OK(CheckNoOtherManifest(files, options_.path, context.run_id, state));

@@ -341,6 +341,22 @@ TEST(FileSinkTargetTest, OrphansAreThisJobsFilesThatNoCheckpointNames) {
                                                 "part-cafe0123-00000-0001.parquet"));
 }
 
+// Found when the job goes on, not when all the rest has been read; nothing is removed before.
+TEST(FileSinkTargetTest, AFileThatACheckpointNamesAndThatIsGone) {
+  TemporaryDirectory root;
+  for (const char* name : {"part-cafe0123-00000-0001.parquet", "part-cafe0123-00000-0002.parquet"}) {
+    ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), root / name, "abc", false).ok());
+  }
+  auto sink = MakeSink({.path = root.path() + "/"});
+  for (const auto& [name, bytes] : {std::pair{"part-cafe0123-00000-0003.parquet", 3}, std::pair{"part-cafe0123-00000-0001.parquet", 4}}) {
+    const ManifestFile named{.name = name, .rows = 1, .bytes = bytes, .sha256 = std::string(64, '0')};
+    const auto status = sink->RemoveOrphans(Context(), EncodeJobState({}), {EncodeWriterState({named})});
+    EXPECT_EQ(GetErrorInfo(status)->reason, "FILE_LOST");
+    EXPECT_THAT(status.message(), HasSubstr(name));
+    EXPECT_EQ(NamesIn(root.path()).size(), 2U);
+  }
+}
+
 // What Commit answers for each state of the two names.
 TEST(FileCommitterTest, EachStateOfTheFiles) {
   enum Content { kNone, kRight, kOther };

@@ -26,6 +26,10 @@ arrow::Status Damaged(const std::string& path, std::string_view why) {
                    fmt::format("the manifest {} is damaged: {}", path, why));
 }
 
+arrow::Status Lost(const std::string& path, std::string message) {
+  return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = path, .reason = "FILE_LOST"}, std::move(message));
+}
+
 const Json* Member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   auto found = object.find(key);
@@ -152,6 +156,35 @@ arrow::Result<Manifest> ReadManifest(FileSystem* files, const std::string& direc
   }
   ARROW_RETURN_NOT_OK(content.status());
   return ManifestFromJson(*content, path);
+}
+
+arrow::Status CheckFilesThere(FileSystem* files, const std::string& directory, const std::vector<ManifestFile>& list) {
+  for (const auto& file : list) {
+    const std::string path = JoinPath(directory, file.name);
+    ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(path));
+    if (entry && entry->size == file.bytes) continue;
+    return Lost(path,
+                fmt::format("{} with {} rows was complete and is {}. Put it back as it was; or remove what is left of the result and "
+                            "the checkpoint directory, and start the copy anew",
+                            path, file.rows, entry ? fmt::format("now {} bytes long instead of {}", entry->size, file.bytes) : "gone"));
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Status CheckResultThere(FileSystem* files, const std::string& directory, const std::string& run_id) {
+  auto manifest = ReadManifest(files, directory);
+  if (const ErrorInfo* info = GetErrorInfo(manifest.status()); info != nullptr && info->reason == "NOT_A_RESULT") {
+    return Lost(directory,
+                fmt::format("the job had finished, but its result is not in {} any more: there is no {}. If it was not moved away, "
+                            "start the copy anew, with another checkpoint directory",
+                            directory, kManifestName));
+  }
+  ARROW_RETURN_NOT_OK(manifest.status());
+  if (manifest->run_id != run_id) {
+    return Lost(directory, fmt::format("the job had finished, but {} holds the result of another job by now (run {}, not {})", directory,
+                                       manifest->run_id, run_id));
+  }
+  return CheckFilesThere(files, directory, manifest->files);
 }
 
 arrow::Status VerifyManifest(FileSystem* files, const std::string& directory, const Manifest& manifest) {

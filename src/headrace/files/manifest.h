@@ -52,6 +52,10 @@ arrow::Result<Manifest> ManifestFromJson(std::string_view json, const std::strin
 
 /// FAILED_PRECONDITION with the reason NOT_A_RESULT when the directory has no manifest.
 arrow::Result<Manifest> ReadManifest(FileSystem* files, const std::string& directory);
+/// That each of these files of a job is in `directory` and has its size; DATA_LOSS with the reason FILE_LOST when not. Reads none of them.
+arrow::Status CheckFilesThere(FileSystem* files, const std::string& directory, const std::vector<ManifestFile>& list);
+/// The same of the result that the run `run_id` of a job has finished: its manifest, and the files that this names.
+arrow::Status CheckResultThere(FileSystem* files, const std::string& directory, const std::string& run_id);
 /// Reads every file that the manifest names: DATA_LOSS when one is missing or has another size or SHA-256.
 arrow::Status VerifyManifest(FileSystem* files, const std::string& directory, const Manifest& manifest);
 

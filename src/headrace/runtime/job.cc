@@ -79,6 +79,7 @@ arrow::Result<PersistedJob> ReadPersistedJob(FileSystem* files, const std::strin
   if (!newest) return NoCheckpoint(directory);
   return PersistedJob{.configuration = std::move(newest->state.configuration),
                       .job_name = std::move(newest->state.job_name),
+                      .run_id = std::move(newest->state.run_id),
                       .finished = newest->finished,
                       .checkpoint = newest->state.checkpoint};
 }

@@ -95,6 +95,7 @@ class Job {
 struct PersistedJob {
   std::map<std::string, std::string> configuration{};
   std::string job_name{};
+  std::string run_id{};
   bool finished = false;
   uint64_t checkpoint = 0;
 };

@@ -105,7 +105,7 @@ arrow::Status JobRun::Reopen() {
   auto context = MakeSinkContext(parts_, state_);
   ARROW_ASSIGN_OR_RAISE(committer_, parts_.sink->CreateCommitter(context, state_.sink_state));
   if (!committed_) ARROW_RETURN_NOT_OK(Commit(state_));
-  return WithContext(parts_.sink->RemoveOrphans(context, state_.sink_state, state_.writer_states), "removing what the last run left");
+  return WithContext(parts_.sink->RemoveOrphans(context, state_.sink_state, state_.writer_states), "going back to the last checkpoint");
 }
 
 arrow::Result<std::unique_ptr<SplitEnumerator>> JobRun::StartEnumerator() {

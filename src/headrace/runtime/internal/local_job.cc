@@ -144,6 +144,9 @@ arrow::Result<JobResult> LocalJob::Run() {
   started_ = parts_.environment.clock->Monotonic();
   Telling telling(this);
   if (current_.finished) {
+    // Also tells when what the job had made is gone.
+    ARROW_RETURN_NOT_OK(
+        sink_->RemoveOrphans(MakeSinkContext(parts_, current_.state), current_.state.sink_state, current_.state.writer_states));
     auto warning = fmt::format("this job was finished already, by checkpoint {}: there was nothing left to do", current_.state.checkpoint);
     parts_.environment.logger->Log(LogLevel::kWarning, warning);
     current_.state.report.warnings.push_back(std::move(warning));
@@ -239,12 +242,12 @@ JobResult LocalJob::MakeResult(JobEnd end) const {
   report.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
   report.peak_budget_bytes = memory_.peak();
   report.peak_resident_bytes = PeakResidentBytes();
+  // A sink says before it starts where its result will be described; until it has finished that is not there.
+  if (end == JobEnd::kStoppedAtCheckpoint) report.facts.erase("manifest");
   for (const MetricValue& value : metrics_->Collect()) {
     if (value.info != nullptr && value.info->kind == MetricKind::kGauge) continue;
     report.counters[value.part.empty() ? value.name : fmt::format("{}.{}", value.name, value.part)] = value.value;
   }
-  // A sink says before it starts where its result will be described; until it has finished that is not there.
-  if (end == JobEnd::kStoppedAtCheckpoint) report.facts.erase("manifest");
   return result;
 }
 
