@@ -161,6 +161,13 @@ def test_print_config_of_a_resume_checks_what_it_would(run, table, tmp_path):
     assert "readers = 3" in run("resume", tmp_path / "job", "--readers", "3", "--print-config")[0]
 
 
+def test_options_with_one_dash_are_shown_as_they_were_given(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    for given, says in [("-f", "there is no option -f: options begin with two dashes"), ("-format", "did you mean --format?")]:
+        _, err = run("copy", tmp_path / "x.csv", f"{tmp_path}/out/", given, "csv", code=2)
+        assert says in err and "--f;" not in err
+
+
 # Files of a result that are gone ------------------------------------------------------------------------------------------------------------------
 
 def test_a_finished_job_whose_result_is_gone_says_so(run, table, tmp_path):
@@ -226,3 +233,96 @@ def test_the_report_of_a_stopped_copy_names_no_manifest(serve, headrace, run, ta
 def test_a_job_that_kept_nothing_sends_nobody_to_resume(run, tmp_path):
     _, err = run("copy", tmp_path / "absent.csv", f"{tmp_path}/out/", "--checkpoint", tmp_path / "job", code=1)
     assert "absent.csv does not exist" in err and "resume" not in err
+
+
+# Files that cannot be read ------------------------------------------------------------------------------------------------------------------------
+
+FORMATS = ["parquet", "arrow", "arrows", "avro", "csv", "ndjson"]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("writer", [True, False], ids=["written", "silent"])
+def test_a_pipe_in_place_of_a_file(run, tmp_path, kind, writer):
+    pipe = tmp_path / f"p.{kind}"
+    os.mkfifo(pipe)
+    descriptor = os.open(pipe, os.O_RDWR | os.O_NONBLOCK) if writer else None
+    try:
+        if writer:
+            os.write(descriptor, b"a,b\n1,2\n")
+        error = error_of(run, "schema", pipe, seconds=20)
+    finally:
+        if writer:
+            os.close(descriptor)
+    assert error["reason"] == "NOT_SEEKABLE" and "is a pipe" in error["message"] and "standard input (-)" in error["message"]
+    assert "lseek" not in error["message"]
+
+
+def flipped(content, begin, end):
+    return content[:begin] + bytes(byte ^ 0xFF for byte in content[begin:end]) + content[end:]
+
+
+DAMAGE = {
+    "nothing in it": lambda content: b"",
+    "half of it": lambda content: content[:len(content) // 2],
+    "another format": lambda content: b"no such format at all\n",
+    "its head": lambda content: flipped(content, 8, 40),
+    "its end": lambda content: flipped(content, len(content) - 60, len(content) - 12),
+}
+
+
+@pytest.mark.parametrize("kind, damage", [(kind, damage) for kind in FORMATS[:4] for damage in DAMAGE if (kind, damage) != ("arrow", "its head")])
+def test_damaged_files_say_what_to_do(run, tmp_path, kind, damage):
+    """(An Arrow file's head says nothing that its end does not say again.)"""
+    write_parquet(pa.table({"id": range(5_000), "name": [f"name {i}" for i in range(5_000)]}), tmp_path / "t.parquet")
+    if kind != "parquet":
+        run("copy", tmp_path / "t.parquet", tmp_path / f"t.{kind}")
+    path = tmp_path / f"bad.{kind}"
+    path.write_bytes(DAMAGE[damage]((tmp_path / f"t.{kind}").read_bytes()))
+    error = error_of(run, "copy", path, tmp_path / "x.ndjson")
+    assert str(path) in error["message"] and "\n" not in error["message"]
+    if error["reason"] in ("UNREADABLE_FILE", "BAD_AVRO_DATA"):
+        assert "damaged or cut short" in error["message"] and "from_format" in error["message"]
+    else:  # bytes that make rows all the same
+        assert error["reason"] in ("VALUE_DOES_NOT_FIT", "INVALID_AVRO_SCHEMA"), error
+
+
+def test_directories_and_files_in_each_others_place(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    (tmp_path / "d").mkdir()
+    for arguments, says, reason in [
+        (["copy", "x.csv", "o.csv", "--schema", "d"], "d: it is a directory, and a file is wanted", "INVALID_OPTION"),
+        (["copy", "bq:p.d.t", "o.csv", "--ca-bundle", "d"], "ca_bundle", "IS_DIRECTORY"),
+        (["resume", "x.csv"], "a directory is wanted", "NOT_A_DIRECTORY"),
+        (["copy", "x.csv", "o/", "--checkpoint", "x.csv"], "a directory is wanted", "NOT_A_DIRECTORY"),
+        (["copy", "x.csv", "o/", "--checkpoint", "x.csv/job"], "a directory is wanted", "NOT_A_DIRECTORY"),
+        (["copy", "x.csv", "absent/o.csv"], "make that directory first", "NO_DIRECTORY"),
+        (["copy", "x.csv", "x.csv/o.csv"], "is a file", "NO_DIRECTORY"),
+        (["copy", "x.csv", "/dev/null"], "- for standard output", "NOT_A_DIRECTORY"),
+    ]:
+        error = error_of(run, *arguments, code=2 if reason == "INVALID_OPTION" else 1, cwd=tmp_path)
+        assert error["reason"] == reason and says in error["message"], error
+        assert error["code"] != "UNKNOWN"
+
+
+def test_a_directory_as_standard_input(headrace, tmp_path):
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        ended = subprocess.run(["timeout", "30", str(headrace), "copy", "-", str(tmp_path / "x.csv"), "--from-format", "arrows", "--json"], stdin=descriptor,
+                               capture_output=True, text=True, check=False)
+    finally:
+        os.close(descriptor)
+    error = json.loads(ended.stdout)["error"]
+    assert ended.returncode == 1 and "standard input" in error["message"] and error["reason"] == "IS_DIRECTORY"
+
+
+def test_a_standard_input_that_is_closed(headrace, tmp_path):
+    command = ["bash", "-c", '"$@" <&-', "bash", "timeout", "30", str(headrace), "copy", "-", str(tmp_path / "x.csv"), "--from-format", "arrows", "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1 and "standard input: it is closed" in json.loads(ended.stdout)["error"]["message"]
+
+
+def test_a_table_that_cannot_be_loaded_is_named(run, tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
+    (tmp_path / "bad.parquet").write_bytes((tmp_path / "t.parquet").read_bytes()[:-3])
+    _, err = run("serve", "--load", f"a.b.c={tmp_path}/bad.parquet", code=1, seconds=20)
+    assert "loading the table a.b.c" in err and "damaged" in err

@@ -39,6 +39,21 @@ arrow::Status SystemError(int error, std::string_view verb, const std::string& p
     case EROFS:
       info.code = Code::kPermissionDenied;
       break;
+    case EISDIR:
+      info.code = Code::kFailedPrecondition;
+      info.reason = "IS_DIRECTORY";
+      return MakeError(std::move(info), fmt::format("cannot {} {}: it is a directory, and a file is wanted here", verb, path));
+    case ENOTDIR:
+      info.code = Code::kFailedPrecondition;
+      info.reason = "NOT_A_DIRECTORY";
+      return MakeError(std::move(info),
+                       fmt::format("cannot {} {}: it, or a part of its path, is a file, and a directory is wanted there", verb, path));
+    case EMFILE:
+    case ENFILE:
+      info.code = Code::kResourceExhausted;
+      info.reason = "TOO_MANY_FILES";
+      advice = "; raise the limit (ulimit -n), or use fewer readers and writers";
+      break;
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -50,6 +65,19 @@ arrow::Status SystemError(int error, std::string_view verb, const std::string& p
       break;
   }
   return MakeError(std::move(info), fmt::format("cannot {} {}: {}{}", verb, path, std::strerror(error), advice));
+}
+
+/// Of a file that is open: bytes can be read at any place of it.
+arrow::Status CheckRandomAccess(int fd, const std::string& path) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return SystemError(errno, "look at", path);
+  if (S_ISDIR(info.st_mode)) return SystemError(EISDIR, "open", path);
+  if (lseek(fd, 0, SEEK_CUR) >= 0) return arrow::Status::OK();
+  return MakeError(
+      {.code = Code::kFailedPrecondition, .service = "local files", .method = "open", .resource = path, .reason = "NOT_SEEKABLE"},
+      fmt::format("{} is a pipe or a device, which is read from its beginning and once, and files are read in parts: read it as "
+                  "standard input (-), or put its content into a file",
+                  path));
 }
 
 class PosixFile final : public WritableFile {
@@ -117,9 +145,11 @@ class PosixFileSystem final : public FileSystem {
   }
 
   arrow::Result<std::shared_ptr<arrow::io::RandomAccessFile>> Open(const std::string& path) override {
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // Without waiting for somebody who writes into a pipe.
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return SystemError(errno, "open", path);
-    auto file = arrow::io::ReadableFile::Open(fd);
+    auto status = CheckRandomAccess(fd, path);
+    auto file = status.ok() ? arrow::io::ReadableFile::Open(fd) : arrow::Result<std::shared_ptr<arrow::io::ReadableFile>>(status);
     if (!file.ok()) close(fd);
     ARROW_RETURN_NOT_OK(file.status());
     return std::shared_ptr<arrow::io::RandomAccessFile>(*file);

@@ -307,7 +307,9 @@ arrow::Status ReadNamedFiles(FileSystem* files, OptionValues* values) {
   if (first != std::string::npos && (schema->second[first] == '[' || schema->second[first] == '{')) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(schema->second));
   if (!entry) return InvalidOption("schema", fmt::format("schema names the file '{}', which does not exist", schema->second));
-  ARROW_ASSIGN_OR_RAISE(schema->second, files->ReadAll(schema->second, kMaxSchemaBytes));
+  auto content = files->ReadAll(schema->second, kMaxSchemaBytes);
+  if (!content.ok()) return InvalidOption("schema", fmt::format("schema names a file that cannot be used: {}", content.status().message()));
+  schema->second = *std::move(content);
   return arrow::Status::OK();
 }
 

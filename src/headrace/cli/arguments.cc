@@ -68,6 +68,11 @@ void Declare(CLI::App& app, const VerbRow& row, Collected& collected) {
 arrow::Status RefuseExtra(const std::string& argument, const VerbRow& row) {
   std::string name = argument.substr(0, argument.find('='));
   if (row.bit == 0) return Usage(fmt::format("'{}' takes no options, '{}' was given", row.name, argument));
+  if (!name.starts_with("--")) {
+    const auto nearest = catalog::NearestOption(catalog::LibraryName(name), row.bit);
+    return Usage(fmt::format("there is no option {}: options begin with two dashes{}; 'headrace {} --help-all' lists them", name,
+                             nearest ? fmt::format(", did you mean {}?", catalog::CommandLineName(*nearest)) : "", row.name));
+  }
   return catalog::RefuseOption(catalog::LibraryName(name), static_cast<catalog::OptionVerb>(row.bit));
 }
 

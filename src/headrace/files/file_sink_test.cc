@@ -167,9 +167,9 @@ TEST(FileSinkTargetTest, CheckedBeforeAnyWork) {
       {"damaged/", true, Code::kDataLoss, "_headrace_manifest.json"},
       {"dir.parquet", true, Code::kFailedPrecondition, "is a directory"},
       {"file.parquet/", true, Code::kFailedPrecondition, "is a file"},
-      {"none/x/", false, Code::kNotFound, "no such directory"},
-      {"none/x.parquet", false, Code::kNotFound, "no such directory"},
-      {"file.parquet/x.parquet", false, Code::kNotFound, "no directory"},
+      {"none/x/", false, Code::kNotFound, "is not there"},
+      {"none/x.parquet", false, Code::kNotFound, "is not there"},
+      {"file.parquet/x.parquet", false, Code::kNotFound, "which is a file"},
   };
   const auto before = NamesIn(root.path());
   for (const auto& item : cases) {

@@ -103,8 +103,9 @@ arrow::Status Service::Impl::LoadTables() {
       if (!parsed.ok()) return WithContext(parsed.status(), file.schema);
       schema = std::move(*parsed);
     }
-    ARROW_ASSIGN_OR_RAISE(auto rows, ReadTable(options.files, file.path, read));
-    ARROW_RETURN_NOT_OK(tables.Add(file.name, rows, schema));
+    auto rows = ReadTable(options.files, file.path, read);
+    if (!rows.ok()) return WithContext(rows.status(), fmt::format("loading the table {}", file.name));
+    ARROW_RETURN_NOT_OK(tables.Add(file.name, *rows, schema));
   }
   return arrow::Status::OK();
 }

@@ -53,8 +53,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> AvroRows::Next() {
     }
     if (used != static_cast<int64_t>((*block)->rows.size())) {
       return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = part_.file.path, .reason = "UNREADABLE_FILE"},
-                       fmt::format("{}: block at byte {}: its {} rows take {} bytes of {}", part_.file.path, (*block)->position,
-                                   (*block)->row_count, used, (*block)->rows.size()));
+                       fmt::format("{}: block at byte {}: its {} rows take {} bytes of {}{}", part_.file.path, (*block)->position,
+                                   (*block)->row_count, used, (*block)->rows.size(), kDamagedFile));
     }
     if ((*batch)->num_rows() > 0) return batch;
   }

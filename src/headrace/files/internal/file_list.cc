@@ -67,8 +67,8 @@ arrow::Status ListResult(const FileAccess& access, const std::string& path, File
     ARROW_ASSIGN_OR_RAISE(auto entry, access.files->Stat(part));
     if (!entry || entry->size != file.bytes) {
       return Refused(Code::kDataLoss, "FILE_DIFFERS", part,
-                     fmt::format("{} is {}, the manifest says {} bytes: the result is damaged", part,
-                                 entry ? fmt::format("{} bytes long", entry->size) : "missing", file.bytes));
+                     fmt::format("{} is {}, the manifest says {} bytes: the result is damaged; restore the file, or write the result anew",
+                                 part, entry ? fmt::format("{} bytes long", entry->size) : "missing", file.bytes));
     }
     ARROW_ASSIGN_OR_RAISE(auto identity, IdentityOf(part, *entry, format));
     list->files.push_back(std::move(identity));

@@ -24,6 +24,14 @@ arrow::Result<int> ColumnOf(const arrow::Schema& schema, const std::string& name
                    fmt::format("{} has no column {}", path, name));
 }
 
+/// Arrow and Parquet hand on texts of others with their line ends, and end their own sentences.
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (const char c : text) line += c == '\n' || c == '\r' ? ' ' : c;
+  line.erase(line.find_last_not_of(" .") + 1);
+  return line;
+}
+
 }  // namespace
 
 arrow::Result<std::unique_ptr<RowStream>> OpenRowStream(const FileAccess& access, const FilePart& part,
@@ -62,16 +70,18 @@ arrow::Result<FoundFile> LookAtFile(const FileAccess& access, const FileIdentity
 }
 
 arrow::Status ExplainFileError(const arrow::Status& status, const std::string& path) {
-  if (status.ok()) return status;
+  if (status.ok() || status.IsCancelled()) return status;
   if (const ErrorInfo* info = GetErrorInfo(status)) {
-    if (!info->resource.empty() || status.message().starts_with(path)) return status;
+    if (!info->resource.empty()) return status;
     ErrorInfo named = *info;
     named.service = "local files";
     named.resource = path;
-    return MakeError(std::move(named), fmt::format("{}: {}", path, status.message()));
+    const bool has_path = status.message().starts_with(path);
+    return MakeError(std::move(named), fmt::format("{}{}{}{}", has_path ? "" : path, has_path ? "" : ": ", status.message(),
+                                                   info->reason == "BAD_AVRO_DATA" ? kDamagedFile : ""));
   }
   return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path, .reason = "UNREADABLE_FILE"},
-                   fmt::format("cannot read {}: {}", path, status.message()));
+                   fmt::format("cannot read {}: {}{}", path, OneLine(status.message()), kDamagedFile));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ToResultColumns(const std::shared_ptr<arrow::RecordBatch>& batch,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <arrow/io/interfaces.h>
@@ -45,7 +46,10 @@ arrow::Result<FoundFile> LookAtText(const FileAccess& access, const std::vector<
 arrow::Result<FoundFile> LookAtParquet(const FileAccess& access, const FileIdentity& file);
 arrow::Result<FoundFile> LookAtArrow(const FileAccess& access, const FileIdentity& file);
 
-/// An error of Arrow's own reader: says which file, and that the file is at fault.
+/// Behind the text of what a reader found wrong with the bytes of a file.
+inline constexpr std::string_view kDamagedFile =
+    ". The file is damaged or cut short, or not of its format: make it anew, or say its format (from_format)";
+/// An error of Arrow's own reader, or of our Avro's: says which file, that the file is at fault, and what to do.
 arrow::Status ExplainFileError(const arrow::Status& status, const std::string& path);
 /// `batch` with canonical types and the columns of `schema`, in its order. The error names file, column and row: `first_row` is that of the
 /// batch's first.

@@ -1,7 +1,9 @@
 #include "headrace/files/internal/standard_stream.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +20,15 @@ namespace {
 arrow::Status StreamError(int error, std::string_view what) {
   ErrorInfo info{.code = Code::kUnknown, .service = "local files", .resource = "-"};
   if (error == EPIPE) info = {.code = Code::kCancelled, .service = "local files", .resource = "-", .reason = "OUTPUT_CLOSED"};
+  if (error == EISDIR) {
+    info.code = Code::kFailedPrecondition;
+    info.reason = "IS_DIRECTORY";
+    return MakeError(std::move(info), fmt::format("cannot {}: it is a directory; give a file or a pipe", what));
+  }
+  if (error == EBADF) {
+    info.code = Code::kFailedPrecondition;
+    return MakeError(std::move(info), fmt::format("cannot {}: it is closed", what));
+  }
   if (error == ENOSPC || error == EFBIG) info.code = Code::kResourceExhausted, info.reason = "DISK_FULL";
   return MakeError(std::move(info), fmt::format("cannot {}: {}", what, std::strerror(error)));
 }
@@ -57,6 +68,7 @@ class InputDescriptor final : public arrow::io::InputStream {
   ~InputDescriptor() override = default;
 
   arrow::Result<int64_t> Read(int64_t size, void* out) override {
+    if (position_ == 0) ARROW_RETURN_NOT_OK(CheckReadable());
     int64_t total = 0;
     while (total < size) {
       if (interrupt_ != nullptr) ARROW_RETURN_NOT_OK(Wait());
@@ -83,6 +95,15 @@ class InputDescriptor final : public arrow::io::InputStream {
   bool closed() const override { return closed_; }
 
  private:
+  /// Nobody may be waited for at a standard input that is closed. Its number may have been taken: by a stand-in that cannot be read, or by
+  /// an event (no kind of file at all), as libgrpc opens one before main begins.
+  arrow::Status CheckReadable() const {
+    const int flags = fcntl(descriptor_, F_GETFL);
+    struct stat info{};
+    const bool closed = flags < 0 || (flags & O_ACCMODE) == O_WRONLY || (fstat(descriptor_, &info) == 0 && (info.st_mode & S_IFMT) == 0);
+    return closed ? StreamError(EBADF, "read standard input") : arrow::Status::OK();
+  }
+
   arrow::Status Wait() const {
     pollfd waiting[] = {{interrupt_->descriptor(), POLLIN, 0}, {descriptor_, POLLIN, 0}};
     while (poll(waiting, 2, -1) < 0) {

@@ -42,7 +42,8 @@ arrow::Status CheckParent(FileSystem* files, const Target& target) {
   ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(parent));
   if (!entry || !entry->is_directory) {
     return Refused(Code::kNotFound, "NO_DIRECTORY", parent,
-                   fmt::format("{} for the target {}: {}", entry ? "no directory" : "no such directory", target.path, parent));
+                   fmt::format("the target {} is in {}, which {}", target.path, parent,
+                               entry ? "is a file" : "is not there: make that directory first"));
   }
   return CheckWritable(files, parent, target.single_file ? TempSingleName(BaseNameOf(target.path), target.run_id) : ProbeName(target));
 }
@@ -84,7 +85,9 @@ arrow::Result<FoundTarget> LookAtDirectory(FileSystem* files, const Target& targ
   }
   if (!entry->is_directory) {
     return Refused(Code::kFailedPrecondition, "NOT_A_DIRECTORY", target.path,
-                   fmt::format("{} is a file: the target must be a directory, or a file whose name ends in .parquet", target.path));
+                   fmt::format("{} is a file, and a target without an extension is a directory: name another directory, a file with the "
+                               "extension of its format (.parquet, .csv ...), or - for standard output",
+                               target.path));
   }
   ARROW_ASSIGN_OR_RAISE(auto entries, files->List(target.path));
   std::erase_if(entries, [](const FileEntry& file) { return file.name.starts_with(kProbePrefix); });

@@ -1,7 +1,9 @@
 #include "headrace/bigquery/read/internal/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include <arrow/util/byte_size.h>
@@ -109,10 +111,19 @@ Cut StreamReader::MakeCut(const StreamCut& cut) {
   return answer;
 }
 
+arrow::Status StreamReader::Undecodable(const arrow::Status& status) const {
+  arrow::Status named = WithContext(status, fmt::format("stream {} at offset {}", ShortName(stream_.stream), delivered_));
+  constexpr std::array<std::string_view, 3> kAtFault = {"BAD_AVRO_DATA", "CORRUPT_RESPONSE", "ROW_COUNT"};
+  const ErrorInfo* info = GetErrorInfo(status);
+  if (info == nullptr || std::ranges::find(kAtFault, std::string_view(info->reason)) == kAtFault.end()) return named;
+  return named.WithMessage(named.message(),
+                           ". The service's response is at fault: run it again, and report it to whoever runs the service if it stays");
+}
+
 arrow::Status StreamReader::LoadRows(Received* received) {
   const ReadRowsMessage& message = received->message;
   auto decoded = Decode(received);
-  if (!decoded.ok()) return WithContext(decoded.status(), fmt::format("stream {} at offset {}", ShortName(stream_.stream), delivered_));
+  if (!decoded.ok()) return Undecodable(decoded.status());
   std::shared_ptr<arrow::RecordBatch> rows = *std::move(decoded);
   const int64_t count = rows == nullptr ? 0 : rows->num_rows();
   if (decoder_->saw_full_stream() && !std::exchange(told_full_stream_, true)) {

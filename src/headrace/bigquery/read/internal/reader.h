@@ -35,6 +35,8 @@ class StreamReader final : public SplitReader {
                double estimated_bytes, std::unique_ptr<RowDecoder> decoder, std::shared_ptr<SharedByReaders> shared);
   /// Takes the next response into rows_; an answer of Next when a cut or the end comes instead.
   arrow::Result<std::optional<ReadResult>> Load();
+  /// The error of a response that was received whole and could not be made rows of.
+  arrow::Status Undecodable(const arrow::Status& status) const;
   arrow::Status LoadRows(Received* received);
   Cut MakeCut(const StreamCut& cut);
   /// The rows of a response; null when it has none.
