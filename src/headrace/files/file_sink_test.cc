@@ -350,7 +350,7 @@ TEST(FileSinkTargetTest, AFileThatACheckpointNamesAndThatIsGone) {
   auto sink = MakeSink({.path = root.path() + "/"});
   for (const auto& [name, bytes] : {std::pair{"part-cafe0123-00000-0003.parquet", 3}, std::pair{"part-cafe0123-00000-0001.parquet", 4}}) {
     const ManifestFile named{.name = name, .rows = 1, .bytes = bytes, .sha256 = std::string(64, '0')};
-    const auto status = sink->RemoveOrphans(Context(), EncodeJobState({}), {EncodeWriterState({named})});
+    const auto status = sink->RemoveOrphans(TestContext(), EncodeJobState({}), {EncodeWriterState({named})});
     EXPECT_EQ(GetErrorInfo(status)->reason, "FILE_LOST");
     EXPECT_THAT(status.message(), HasSubstr(name));
     EXPECT_EQ(NamesIn(root.path()).size(), 2U);
