@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include <cstdlib>
-
 namespace headrace::rpc {
 namespace {
 
