@@ -74,15 +74,16 @@ std::string Text(const Measurement& seen) {
   std::vector<std::pair<std::string, std::string>> rows = {
       {"source", seen.source},
       {"planning", fmt::format("{:.2f} s", seen.planning)},
-      {"read", fmt::format("{} rows in {:.2f} s ({})", WithCommas(seen.rows), seen.seconds, seen.whole ? "all of them" : "not all")},
+      {"read", fmt::format("{} in {:.2f} s ({})", Counted(seen.rows, "row"), seen.seconds, seen.whole ? "all of them" : "not all")},
       {"rate", fmt::format("{} rows a second", WithCommas(static_cast<int64_t>(seen.PerSecond(seen.rows))))},
   };
+  std::string received =
+      fmt::format("{}, {} a second", HumanBytes(static_cast<double>(seen.received_bytes)), HumanBytes(seen.PerSecond(seen.received_bytes)));
   if (seen.responses > 0) {
-    rows.emplace_back("received",
-                      fmt::format("{}, {} a second, {} responses of {} on average", HumanBytes(static_cast<double>(seen.received_bytes)),
-                                  HumanBytes(seen.PerSecond(seen.received_bytes)), WithCommas(seen.responses),
-                                  HumanBytes(static_cast<double>(seen.received_bytes) / static_cast<double>(seen.responses))));
+    received += fmt::format(", {} of {} on average", Counted(seen.responses, "response"),
+                            HumanBytes(static_cast<double>(seen.received_bytes) / static_cast<double>(seen.responses)));
   }
+  if (seen.received_bytes > 0) rows.emplace_back(seen.responses > 0 ? "received" : "from files", std::move(received));
   rows.emplace_back("columns", fmt::format("{} in memory, {} a second", HumanBytes(static_cast<double>(seen.column_bytes)),
                                            HumanBytes(seen.PerSecond(seen.column_bytes))));
   rows.emplace_back("processor", fmt::format("{:.2f} s, {:.1f} of {} cores, {:.0f} ns a row", seen.cpu, seen.busy_cores(), seen.cores,
@@ -100,7 +101,7 @@ std::string ToJson(const Measurement& seen) {
                      {"whole", seen.whole},
                      {"rows", seen.rows},
                      {"rows_per_second", seen.PerSecond(seen.rows)},
-                     {"received_bytes", seen.responses > 0 ? Json(seen.received_bytes) : Json()},
+                     {"received_bytes", seen.received_bytes},
                      {"responses", seen.responses > 0 ? Json(seen.responses) : Json()},
                      {"column_bytes", seen.column_bytes},
                      {"column_bytes_per_second", seen.PerSecond(seen.column_bytes)},

@@ -37,7 +37,7 @@ std::string ReportText(const JobResult& result) {
   bool stopped = result.end == JobEnd::kStoppedAtCheckpoint;
   double rate = report.seconds > 0 ? static_cast<double>(report.bytes_in_memory) / report.seconds : 0;
   std::vector<std::pair<std::string, std::string>> rows = {
-      {stopped ? "stopped after" : "copied", fmt::format("{} rows", WithCommas(report.rows_written))},
+      {stopped ? "stopped after" : "copied", Counted(report.rows_written, "row")},
       {"received", fmt::format("{} ({} as columns)", HumanBytes(static_cast<double>(report.bytes_read)),
                                HumanBytes(static_cast<double>(report.bytes_in_memory)))},
       {"written", HumanBytes(static_cast<double>(report.bytes_written))},
@@ -47,8 +47,8 @@ std::string ReportText(const JobResult& result) {
       {"memory", fmt::format("{} at most, {} of it in rows", HumanBytes(static_cast<double>(report.peak_resident_bytes)),
                              HumanBytes(static_cast<double>(report.peak_budget_bytes)))},
   };
-  if (report.rows_rejected > 0) rows.emplace_back("rejected", fmt::format("{} rows", WithCommas(report.rows_rejected)));
-  if (report.rows_skipped > 0) rows.emplace_back("skipped", fmt::format("{} rows", WithCommas(report.rows_skipped)));
+  if (report.rows_rejected > 0) rows.emplace_back("rejected", Counted(report.rows_rejected, "row"));
+  if (report.rows_skipped > 0) rows.emplace_back("skipped", Counted(report.rows_skipped, "row"));
   if (report.checkpoints > 1) rows.emplace_back("checkpoints", fmt::format("{}", report.checkpoints));
   if (report.restarts > 0) rows.emplace_back("restarts", fmt::format("{}", report.restarts));
   for (const auto& [name, value] : report.facts) rows.emplace_back(name, value);

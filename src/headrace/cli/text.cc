@@ -17,6 +17,10 @@ std::string WithCommas(int64_t number) {
   return text;
 }
 
+std::string Counted(int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", WithCommas(number), noun, number == 1 ? "" : "s");
+}
+
 std::string HumanBytes(double bytes) {
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   size_t unit = 0;

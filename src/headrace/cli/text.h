@@ -11,6 +11,8 @@ namespace headrace::cli {
 
 /// 1,234,567
 std::string WithCommas(int64_t number);
+/// "1 row", "1,200 rows".
+std::string Counted(int64_t number, std::string_view noun);
 /// 512 B, 1.5 KiB, 20.3 MiB ...
 std::string HumanBytes(double bytes);
 /// 4.2 s, 3 min 20 s, 2 h 5 min
