@@ -35,7 +35,7 @@ arrow::Status CheckDictionary(const arrow::ArrayData& data) {
   auto indexes = data.Copy();
   indexes->type = arrow::dictionary(type.index_type(), arrow::null(), type.ordered());
   indexes->dictionary = arrow::ArrayData::Make(arrow::null(), data.dictionary->length, {nullptr}, data.dictionary->length);
-  ARROW_RETURN_NOT_OK(arrow::MakeArray(std::move(indexes))->ValidateFull());
+  ARROW_RETURN_NOT_OK(arrow::MakeArray(indexes)->ValidateFull());
   return CheckContent(*data.dictionary);
 }
 

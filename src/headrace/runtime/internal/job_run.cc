@@ -217,6 +217,7 @@ arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writ
   for (auto& queue : queues_) reader_parts_.queues.push_back(queue.get());
   std::vector<std::unique_ptr<ReaderLoop>> loops;
   reader_parts_.context.readers = readers;
+  loops.reserve(static_cast<size_t>(readers));
   for (int i = 0; i < readers; ++i) loops.push_back(std::make_unique<ReaderLoop>(reader_parts_));
   {
     std::lock_guard<std::mutex> guard(look_mutex_);
@@ -240,6 +241,7 @@ arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writ
 
 void JobRun::ShareWork() {
   std::vector<ReaderLoop*> readers;
+  readers.reserve(readers_.size());
   for (const auto& reader : readers_) readers.push_back(reader.get());
   WorkSharing(parts_.environment.clock, ledger_.get(), std::move(readers), parts_.metrics).Run(events_->readers());
 }

@@ -37,8 +37,8 @@ std::string BuildCreateReadSession(const SourceOptions& options, const TableName
 bool RefusesFormat(const rpc::RpcFailure& failure, SourceFormat format);
 
 /// One session, tried for at most ten minutes in all and retry_max_attempts times in each format, where that is set, and only for
-/// connect_limit, but three times, as long as nobody has answered at all; in the other format, with a warning, when the service refuses the one asked for.
-/// Cancelled when `stop` is requested.
+/// connect_limit, but three times, as long as nobody has answered at all; in the other format, with a warning, when the service refuses the
+/// one asked for. Cancelled when `stop` is requested.
 arrow::Result<Session> CreateReadSession(const std::shared_ptr<rpc::ChannelPool>& pool, const SourceOptions& options,
                                          const TableName& table, const JobContext& context, const std::stop_token& stop);
 
