@@ -72,7 +72,7 @@ arrow::Result<FoundFile> LookAtFile(const FileAccess& access, const FileIdentity
 arrow::Status ExplainFileError(const arrow::Status& status, const std::string& path) {
   if (status.ok() || status.IsCancelled()) return status;
   if (const ErrorInfo* info = GetErrorInfo(status)) {
-    if (!info->resource.empty()) return status;
+    if (!info->resource.empty()) return status.message().find(path) == std::string::npos ? WithContext(status, path) : status;
     ErrorInfo named = *info;
     named.service = "local files";
     named.resource = path;
