@@ -27,7 +27,7 @@ def ratios(case, endpoint, rows, work, rounds, base, ours, times):
     for number in range(rounds):
         costs = {}
         for program in (base, ours) if number % 2 == 0 else (ours, base):
-            costs[program] = bench.measure(client, endpoint, case, rows, work, bench.times_of(client, times), program=program)["cpu_ns_per_row"]
+            costs[program] = bench.measure(client, endpoint, case, rows, work, bench.times_of(case, client, times), program=program)["cpu_ns_per_row"]
         seen.append((costs[base], costs[ours]))
     return seen
 
