@@ -69,7 +69,8 @@ arrow::Result<std::unique_ptr<FormatWriter>> ParquetFormatWriter::Make(const Fil
   return made;
 }
 
-ParquetFormatWriter::ParquetFormatWriter(const FileEncoding& encoding) : encoding_(encoding) {}
+ParquetFormatWriter::ParquetFormatWriter(const FileEncoding& encoding)
+    : encoding_(encoding), piece_bytes_(std::clamp<int64_t>(encoding.row_group_memory / 4, 1, kPieceBytes)) {}
 
 ParquetFormatWriter::~ParquetFormatWriter() = default;
 
@@ -87,8 +88,25 @@ arrow::Status ParquetFormatWriter::WritePiece(const arrow::RecordBatch& piece) {
 
 arrow::Status ParquetFormatWriter::Write(const arrow::RecordBatch& batch) {
   const int64_t bytes = ReferencedBytes(batch);
-  const int64_t limit = std::min(kPieceBytes, std::max<int64_t>(encoding_.row_group_memory / 4, 1));
-  const int64_t pieces = std::clamp<int64_t>(bytes / limit + 1, 1, std::max<int64_t>(batch.num_rows(), 1));
+  if (threads_ == nullptr) return WriteInPieces(batch, bytes);
+  // A column's dictionary moves into the cache of whichever thread encodes it: rarely, when many rows come with it.
+  waiting_.push_back(batch.Slice(0));
+  waiting_bytes_ += bytes;
+  return waiting_bytes_ < piece_bytes_ ? arrow::Status::OK() : WriteWaiting();
+}
+
+arrow::Status ParquetFormatWriter::WriteWaiting() {
+  if (waiting_.empty()) return arrow::Status::OK();
+  std::shared_ptr<arrow::RecordBatch> batch = waiting_.front();
+  if (waiting_.size() > 1) {
+    ARROW_ASSIGN_OR_RAISE(batch, arrow::ConcatenateRecordBatches(waiting_));
+  }
+  waiting_.clear();
+  return WriteInPieces(*batch, std::exchange(waiting_bytes_, 0));
+}
+
+arrow::Status ParquetFormatWriter::WriteInPieces(const arrow::RecordBatch& batch, int64_t bytes) {
+  const int64_t pieces = std::clamp<int64_t>((bytes + piece_bytes_ / 2) / piece_bytes_, 1, std::max<int64_t>(batch.num_rows(), 1));
   const int64_t rows = (batch.num_rows() + pieces - 1) / pieces;
   for (int64_t first = 0; first < batch.num_rows(); first += rows) {
     // Arrow's writer refuses null marks on fields that are not nullable, which Arrow's readers make below a null STRUCT.
@@ -100,6 +118,7 @@ arrow::Status ParquetFormatWriter::Write(const arrow::RecordBatch& batch) {
 }
 
 arrow::Status ParquetFormatWriter::Finish() {
+  ARROW_RETURN_NOT_OK(WriteWaiting());
   ARROW_RETURN_NOT_OK(writer_->Close());
   writer_.reset();
   return arrow::Status::OK();

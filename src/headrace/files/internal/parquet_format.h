@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <arrow/memory_pool.h>
 
@@ -25,17 +26,22 @@ class ParquetFormatWriter final : public FormatWriter {
 
   arrow::Status Write(const arrow::RecordBatch& batch) override;
   arrow::Status Finish() override;
-  int64_t held() const override { return pool_.bytes_allocated(); }
+  int64_t held() const override { return pool_.bytes_allocated() + waiting_bytes_; }
   int64_t peak_memory() const override { return pool_.max_memory(); }
 
  private:
   explicit ParquetFormatWriter(const FileEncoding& encoding);
+  arrow::Status WriteWaiting();
+  arrow::Status WriteInPieces(const arrow::RecordBatch& batch, int64_t bytes);
   arrow::Status WritePiece(const arrow::RecordBatch& piece);
 
   const FileEncoding encoding_;
+  const int64_t piece_bytes_;                                  // of rows that are encoded at once
   arrow::ProxyMemoryPool pool_{arrow::default_memory_pool()};  // counts what the encoder holds; outlives writer_
   std::shared_ptr<arrow::internal::ThreadPool> threads_;       // null = the caller's only
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> waiting_;  // for enough rows to be encoded by several threads
+  int64_t waiting_bytes_ = 0;
   int64_t base_memory_ = 0;  // held by an empty row group
   int64_t rows_ = 0;         // written
   bool begun_ = false;

@@ -29,7 +29,7 @@ using WriterItem = std::variant<Batch, Barrier>;
 using WriterQueue = ByteQueue<WriterItem>;
 /// On the way to all writers of a job, or to the caller of Read. What waits longer is cold memory when its turn comes, so more is of use
 /// only while a writer pauses.
-constexpr int64_t kMostQueuedBytes = int64_t{64} << 20;
+constexpr int64_t kMostQueuedBytes = int64_t{32} << 20;
 
 /// The failures that a job may still survive. Any thread.
 class RestartBudget {
