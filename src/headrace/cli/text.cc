@@ -1,6 +1,7 @@
 #include "headrace/cli/text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -33,7 +34,7 @@ std::string HumanBytes(double bytes) {
 
 std::string HumanSeconds(double seconds) {
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
-  auto whole = static_cast<int64_t>(seconds + 0.5);
+  const int64_t whole = std::llround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);

@@ -1,7 +1,10 @@
 // Parquet as the sink writes it: row groups and their memory, compression, every type.
 #include <random>
 
+#include <arrow/array/util.h>
+#include <arrow/io/memory.h>
 #include <arrow/json/from_string.h>
+#include <arrow/scalar.h>
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -135,6 +138,45 @@ TEST(ParquetFileTest, ThreadsChangeNothing) {
     }
     EXPECT_THAT(hashes, testing::Each(hashes[0]));
   }
+}
+
+// Batches of one row are mostly objects of their own: 4 million of two BOOLs took 5 GB while their values were a few bytes.
+TEST(ParquetFileTest, BatchesOfOneRowDoNotWaitForMegabytesOfValues) {
+  TemporaryDirectory root;
+  const auto batch = arrow::RecordBatch::Make(arrow::schema({arrow::field("a", arrow::boolean()), arrow::field("b", arrow::boolean())}), 1,
+                                              {arrow::MakeArrayFromScalar(arrow::BooleanScalar(true), 1).ValueOrDie(),
+                                               arrow::MakeArrayFromScalar(arrow::BooleanScalar(false), 1).ValueOrDie()});
+  auto out = arrow::io::BufferOutputStream::Create().ValueOrDie();
+  const FileEncoding encoding{.row_group_memory = 4 << 20, .column_threads = 2};  // 1 MiB at once
+  auto writer = MakeFormatWriter(encoding, batch->schema(), out).ValueOrDie();
+  int writes = 0;
+  for (const int64_t begun = writer->peak_memory(); writes < 100'000 && writer->peak_memory() == begun; ++writes) {
+    ASSERT_TRUE(writer->Write(*batch).ok());
+    ASSERT_LT(writer->held(), 2 << 20);
+  }
+  EXPECT_LT(writes, 1000) << "then they are encoded";
+  ASSERT_TRUE(writer->Finish().ok());
+}
+
+// A value that is a piece by itself is not copied behind what waits.
+TEST(ParquetFileTest, LargeBatchesBetweenSmallOnesKeepTheirOrder) {
+  TemporaryDirectory root;
+  arrow::StringBuilder builder;
+  ASSERT_TRUE(builder.Append(std::string(3 << 20, 'x')).ok());
+  const auto schema = arrow::schema({arrow::field("a", arrow::utf8()), arrow::field("b", arrow::utf8())});
+  const auto long_text = builder.Finish().ValueOrDie();
+  const auto large = arrow::RecordBatch::Make(schema, 1, {long_text, long_text});
+  const auto text = [](const char* json) { return arrow::json::ArrayFromJSONString(arrow::utf8(), json).ValueOrDie(); };
+  const auto small = arrow::RecordBatch::Make(schema, 2, {text(R"(["1", "2"])"), text(R"(["3", null])")});
+  const FileEncoding encoding{.row_group_memory = 4 << 20, .column_threads = 2};
+  auto file = OutputFile::Create(LocalFileSystem(), root / "f.parquet", schema, encoding).ValueOrDie();
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+  for (int i = 0; i < 9; ++i) {
+    batches.push_back(i % 3 == 1 ? large : small);
+    ASSERT_TRUE(file->Write(*batches.back()).ok());
+  }
+  ASSERT_TRUE(file->Close().ok());
+  EXPECT_TRUE(ReadTable(LocalFileSystem(), root / "f.parquet").ValueOrDie()->Equals(*arrow::Table::FromRecordBatches(batches).ValueOrDie()));
 }
 
 // The memory of dictionaries is that of columns x writers, whatever the row groups are.

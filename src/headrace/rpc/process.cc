@@ -28,12 +28,13 @@ void UseHugePages() {
   const auto first = reinterpret_cast<uintptr_t>(blocks.front());
   const auto last = reinterpret_cast<uintptr_t>(blocks.back());
   for (void* block : blocks) std::free(block);
-  const auto end = reinterpret_cast<uintptr_t>(sbrk(0));
+  auto* const heap_end = static_cast<char*>(sbrk(0));
+  const auto end = reinterpret_cast<uintptr_t>(heap_end);
   // Where the heap cannot grow, for a limit or another mapping above it, glibc takes other addresses.
   if (first == 0 || last < first || last >= end) return;
   const uintptr_t from = (first + kHugePage - 1) / kHugePage * kHugePage;
   // Advice: a kernel that has none does as before.
-  (void)madvise(reinterpret_cast<void*>(from), end / kHugePage * kHugePage - from, MADV_HUGEPAGE);
+  (void)madvise(heap_end - (end - from), end / kHugePage * kHugePage - from, MADV_HUGEPAGE);
 }
 #endif
 

@@ -41,7 +41,8 @@ class ParquetFormatWriter final : public FormatWriter {
   std::shared_ptr<arrow::internal::ThreadPool> threads_;       // null = the caller's only
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
   std::vector<std::shared_ptr<arrow::RecordBatch>> waiting_;  // for enough rows to be encoded by several threads
-  int64_t waiting_bytes_ = 0;
+  int64_t waiting_bytes_ = 0;                                 // of memory, also that of the batches' own objects
+  int64_t columns_ = 0;
   int64_t base_memory_ = 0;  // held by an empty row group
   int64_t rows_ = 0;         // written
   bool begun_ = false;
