@@ -105,7 +105,9 @@ arrow::Status ReaderLoop::Enqueue(const AssignedSplit& assigned, SplitReader* re
   ARROW_RETURN_NOT_OK(parts_.rate->Acquire(counts.rows, counts.memory_bytes, stop));
   auto* queue = parts_.queues[static_cast<size_t>(assigned.writer)];
   // What the batch holds of the budget may be more than its buffers (the message they lie in), so the larger one counts.
-  int64_t size = std::max({counts.memory_bytes, batch.memory.bytes(), int64_t{1}});
+  // Of what the queue holds, batches of a few bytes would be much more than their bytes.
+  const int64_t size =
+      std::max(counts.memory_bytes, batch.memory.bytes()) + kBatchObjectBytes + batch.rows->num_columns() * kColumnObjectBytes;
   ARROW_RETURN_NOT_OK(queue->Reserve(size, stop));
   auto status = parts_.ledger->Advance(assigned.attempt, std::move(position), counts, [&] { queue->PushReserved(std::move(batch), size); });
   if (!status.ok()) queue->CancelReservation(size);
