@@ -101,9 +101,15 @@ TEST_P(CutTest, NearAndFarPartAreTheWholeStreamOnce) {
     EXPECT_EQ(far.ids, Range(border, kRows));
     // The message that was waited for when the answer came is of the original still.
     const std::string stream = server.StreamName(0);
-    EXPECT_EQ(Opened(server),
-              (std::vector<std::pair<std::string, int64_t>>{
-                  {stream, 0}, {ScriptedServer::Primary(stream), 100 * (messages + 1)}, {ScriptedServer::Remainder(stream), 0}}));
+    if (messages > 0) {
+      EXPECT_EQ(Opened(server),
+                (std::vector<std::pair<std::string, int64_t>>{
+                    {stream, 0}, {ScriptedServer::Primary(stream), 100 * (messages + 1)}, {ScriptedServer::Remainder(stream), 0}}));
+    } else {  // The answer may even be there before anything is waited for.
+      EXPECT_THAT(Opened(server), testing::UnorderedElementsAre(testing::Pair(stream, 0),
+                                                                testing::Pair(ScriptedServer::Primary(stream), testing::AnyOf(0, 100)),
+                                                                testing::Pair(ScriptedServer::Remainder(stream), 0)));
+    }
     EXPECT_EQ(bench.count("rowsRead"), kRows);
     EXPECT_EQ(bench.count("readRetries"), 0);
     EXPECT_EQ(bench.count("cutsRefused"), 0);
