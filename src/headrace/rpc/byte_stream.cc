@@ -16,6 +16,9 @@
 namespace headrace::rpc {
 namespace {
 
+// gRPC measures a deadline by another clock, in milliseconds, and the server by its own: either may be over a little before ours.
+constexpr std::chrono::milliseconds kClocksDiffer{50};
+
 /// Tags of the operations that can be pending at once.
 enum Tag : uintptr_t { kStart = 1, kWrite, kRead, kFinish, kConnection };
 void* AsPointer(Tag tag) { return reinterpret_cast<void*>(tag); }  // NOLINT(performance-no-int-to-ptr): gRPC's tags are opaque words
@@ -182,8 +185,8 @@ std::unique_ptr<ByteStream> ByteStream::Open(ChannelPool::Lease lease, const Cal
   state->context.AddMetadata("x-goog-api-client",
                              fmt::format("gccl/{} grpc/{}", UserAgent().substr(UserAgent().find('/') + 1), grpc_version_string()));
   if (options.attempt_limit.count() > 0) {
+    state->deadline = std::chrono::steady_clock::now() + options.attempt_limit;  // before gRPC's own
     state->context.set_deadline(In(options.attempt_limit));
-    state->deadline = std::chrono::steady_clock::now() + options.attempt_limit;
     state->has_deadline = true;
   }
   // Headers, request and half-close leave in one batch, and the write's completion is the only one to wait for.
@@ -238,8 +241,8 @@ StreamEvent ByteStream::Read(Duration idle_limit, const std::function<void()>& b
     return StreamEnd{};
   }
   RpcFailure failure = ToFailure(status);
-  failure.attempt_limit =
-      failure.code == Code::kDeadlineExceeded && state_->has_deadline && std::chrono::steady_clock::now() >= state_->deadline;
+  failure.attempt_limit = failure.code == Code::kDeadlineExceeded && state_->has_deadline &&
+                          std::chrono::steady_clock::now() + kClocksDiffer >= state_->deadline;
   state_->JudgeToken(&failure);
   // Not a byte in the whole time of an attempt: the next one is not sent down the same dead path (facts U65, U72).
   if (failure.attempt_limit && !state_->any_message) MarkConnectionBroken();
