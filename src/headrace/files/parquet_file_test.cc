@@ -176,7 +176,8 @@ TEST(ParquetFileTest, LargeBatchesBetweenSmallOnesKeepTheirOrder) {
     ASSERT_TRUE(file->Write(*batches.back()).ok());
   }
   ASSERT_TRUE(file->Close().ok());
-  EXPECT_TRUE(ReadTable(LocalFileSystem(), root / "f.parquet").ValueOrDie()->Equals(*arrow::Table::FromRecordBatches(batches).ValueOrDie()));
+  EXPECT_TRUE(
+      ReadTable(LocalFileSystem(), root / "f.parquet").ValueOrDie()->Equals(*arrow::Table::FromRecordBatches(batches).ValueOrDie()));
 }
 
 // The memory of dictionaries is that of columns x writers, whatever the row groups are.
