@@ -88,8 +88,7 @@ int main(int argc, char** argv) {
   if (!good) {
     std::fputs(
         "usage: headrace_bench_read tcp|bytes|stub|stub-defaults|headrace HOST:PORT projects/P/datasets/D/tables/T arrow|avro "
-        "none|lz4|zstd "
-        "STREAMS TIMES [PATH]\n",
+        "none|lz4|zstd STREAMS TIMES [PATH]\n",
         stderr);
     return 2;
   }
