@@ -40,6 +40,7 @@ arrow::Result<ReadResult> FileReader::Next() {
   while (rows_ == nullptr && delivered_ < end_row_) {
     if (stop_.stop_requested()) return Cancelled();
     ARROW_ASSIGN_OR_RAISE(const bool more, Load());
+    if (stop_.stop_requested()) return Cancelled();  // what was interrupted may look like an end
     if (!more) return Finish();
   }
   if (stop_.stop_requested()) return Cancelled();

@@ -98,7 +98,8 @@ void SplitThreads::Run(ReaderLoop* loop) {
     failed_(status);
     stop_.request_stop();
   }
-  if (--running_ == 0) ended_();
+  // A reader that was asked to stop has not read all that there is.
+  if (--running_ == 0 && !stop_.stop_requested()) ended_();
 }
 
 void SplitThreads::Stop() {

@@ -26,8 +26,8 @@ class SplitThreads {
   ReaderParts& parts() { return parts_; }
   /// A new plan, or the one of `state`. RequestStop ends it with Cancelled.
   arrow::Status Plan(const CheckpointState* state);
-  /// `failed` is called, on a reader's thread, with each failure, after which all readers are stopping; `ended` once, after the last
-  /// reader.
+  /// `failed` is called, on a reader's thread, with each failure, after which all readers are stopping; `ended` once, when every row was
+  /// read. Neither follows from a stop: who waits is told by whoever stops.
   arrow::Status Start(std::function<void(const arrow::Status&)> failed, std::function<void()> ended);
   void RequestStop() { stop_.request_stop(); }
   /// Also waits for the threads. Whatever they wait for must have been ended before.
