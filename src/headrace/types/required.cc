@@ -42,7 +42,10 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> DropInStruct(const arrow::Struc
   }
   // The children are cut to the struct's own rows, so the struct begins at its first one: its null marks move there.
   auto data = rows.data()->Copy();
-  if (rows.null_count() > 0 && rows.offset() > 0) {
+  data->null_count = rows.null_count();  // a slice does not know it, and would count the marks from the array's beginning
+  if (rows.null_count() == 0) {
+    data->buffers[0] = nullptr;
+  } else if (rows.offset() > 0) {
     arrow::TypedBufferBuilder<bool> marks;
     ARROW_RETURN_NOT_OK(marks.Reserve(rows.length()));
     for (int64_t i = 0; i < rows.length(); ++i) marks.UnsafeAppend(rows.IsValid(i));

@@ -13,6 +13,18 @@ namespace {
 using arrow::field;
 using arrow::json::ArrayFromJSONString;
 
+// Null marks below null STRUCTs, as Arrow's reader of Parquet makes them and its reader of JSON does not.
+std::shared_ptr<arrow::Array> Marked(const std::shared_ptr<arrow::Array>& array) {
+  auto data = array->data()->Copy();
+  if (array->type_id() == arrow::Type::STRUCT) {
+    const auto children = static_cast<const arrow::StructArray&>(*array).Flatten().ValueOrDie();
+    for (size_t i = 0; i < children.size(); ++i) data->child_data[i] = Marked(children[i])->data();
+  } else if (array->type_id() == arrow::Type::LIST) {
+    data->child_data[0] = Marked(static_cast<const arrow::ListArray&>(*array).values())->data();
+  }
+  return arrow::MakeArray(data);
+}
+
 // Nullable STRUCTs with a REQUIRED field, whose type as Arrow reads it (the null mark on the field) and as it should be differ only in
 // nullability.
 std::shared_ptr<arrow::RecordBatch> Batch(const std::shared_ptr<arrow::Field>& column, const std::string& json) {
@@ -22,7 +34,7 @@ std::shared_ptr<arrow::RecordBatch> Batch(const std::shared_ptr<arrow::Field>& c
     if (type->id() == arrow::Type::STRUCT) return arrow::struct_(fields);
     return type->id() == arrow::Type::LIST ? arrow::list(fields[0]) : type;
   };
-  auto array = *ArrayFromJSONString(nullable(nullable, column->type()), json);
+  const auto array = Marked(*ArrayFromJSONString(nullable(nullable, column->type()), json));
   const auto retype = [](const auto& self, const std::shared_ptr<arrow::ArrayData>& data,
                          const std::shared_ptr<arrow::DataType>& type) -> void {
     data->type = type;
@@ -40,6 +52,8 @@ const auto kRequired = field("w", arrow::int64(), false);
 const auto kStruct = field("s", arrow::struct_({kRequired, field("x", arrow::utf8())}));
 const auto kLists = field("l", arrow::list(field("element", arrow::struct_({field("v", arrow::int64()), kStruct}), false)), false);
 const auto kDeep = field("d", arrow::struct_({field("e", arrow::struct_({kRequired}), false)}));
+const auto kTwo = field("d", arrow::struct_({field("e", arrow::struct_({kRequired})), field("x", arrow::utf8())}));
+const auto kThree = field("c", arrow::struct_({kTwo}));
 
 struct Case {
   std::shared_ptr<arrow::Field> column;
@@ -58,6 +72,12 @@ TEST(DropNullsBelowNull, NullsThatAreNoValuesGoAndOthersAreErrors) {
       {kDeep, R"([null, {"e": {"w": 5}}])", ""},
       {kDeep, R"([null, {"e": null}])", "column d.e, row 101"},
       {kRequired, "[1, null]", "column w, row 101"},
+      // A slice without a null of its own, of a STRUCT with nulls elsewhere: it was read by the marks of the rows before it.
+      {kTwo, R"([null, {"e": null, "x": "keep"}])", ""},
+      {kTwo, R"([null, {"e": null, "x": "keep"}, {"e": {"w": 1}, "x": null}, null])", ""},
+      {kTwo, R"([{"e": null, "x": "a"}, null, {"e": null, "x": "b"}])", ""},
+      {kThree, R"([{"d": null}, {"d": {"e": null, "x": "keep"}}])", ""},
+      {kThree, R"([null, {"d": {"e": null, "x": "keep"}}, {"d": null}])", ""},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.column->ToString() + " " + c.json);
