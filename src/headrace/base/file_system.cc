@@ -177,11 +177,17 @@ class PosixFileSystem final : public FileSystem {
     DIR* directory = opendir(path.c_str());
     if (directory == nullptr) return SystemError(errno, "list", path);
     std::vector<std::string> names;
-    while (const dirent* entry = readdir(directory)) {
+    int error = 0;
+    while (true) {
+      errno = 0;  // null is the end, and a failure as well
+      const dirent* entry = readdir(directory);
+      error = errno;
+      if (entry == nullptr) break;
       std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(std::move(name));
     }
     closedir(directory);
+    if (error != 0) return SystemError(error, "list", path);
     std::sort(names.begin(), names.end());
     std::vector<FileEntry> entries;
     for (const auto& name : names) {

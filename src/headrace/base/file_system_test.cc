@@ -1,13 +1,32 @@
 #include "headrace/base/file_system.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 
 #include <gtest/gtest.h>
+
+namespace {
+
+// How many entries the system gives before it fails; negative = it does not.
+int entries_before_failure = -1;
+
+}  // namespace
+
+// No file system that fails in the middle of a directory is at hand, so this stands before the C library's own.
+extern "C" dirent* readdir(DIR* directory) {
+  static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(dlsym(RTLD_NEXT, "readdir"));
+  if (entries_before_failure < 0) return real(directory);
+  if (entries_before_failure-- > 0) return real(directory);
+  errno = EIO;
+  return nullptr;
+}
 
 namespace headrace {
 namespace {
@@ -79,6 +98,18 @@ TEST_F(FileSystemTest, DirectoriesAreMadeWithParentsAndListed) {
   EXPECT_TRUE(entries[2].is_directory);
   EXPECT_FALSE(files_->CreateDirectories(Path("x/a/c")).ok()) << "a file is in the way";
   EXPECT_FALSE(files_->Remove(Path("x")).ok()) << "not empty";
+}
+
+TEST_F(FileSystemTest, AListThatFailsInItsMiddleIsNoShorterList) {
+  for (const char* name : {"a", "b", "c"}) Write(Path(name), "1");
+  for (int entries : {0, 3}) {
+    entries_before_failure = entries;
+    auto listed = files_->List(directory_);
+    entries_before_failure = -1;
+    ASSERT_FALSE(listed.ok()) << listed->size() << " of 3";
+    EXPECT_NE(listed.status().message().find("cannot list " + directory_), std::string::npos) << listed.status();
+  }
+  EXPECT_EQ(files_->List(directory_)->size(), 3U);
 }
 
 TEST_F(FileSystemTest, ALinkThatLeadsNowhereIsThere) {
