@@ -199,8 +199,8 @@ class PosixFileSystem final : public FileSystem {
 
   arrow::Result<std::optional<FileEntry>> Stat(const std::string& path) override {
     struct stat info;
-    // A link that leads nowhere is there all the same: nothing can be created under its name.
-    if (stat(path.c_str(), &info) != 0 && (errno != ENOENT || lstat(path.c_str(), &info) != 0)) {
+    // A link that leads nowhere, to itself, or where nobody may look is there all the same: nothing can be created under its name.
+    if (stat(path.c_str(), &info) != 0 && lstat(path.c_str(), &info) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) return std::optional<FileEntry>();
       return SystemError(errno, "look at", path);
     }

@@ -122,6 +122,15 @@ TEST_F(FileSystemTest, ALinkThatLeadsNowhereIsThere) {
   EXPECT_EQ(CodeOf(files_->ReadAll(Path("x/link"), 9).status()), Code::kNotFound);
   EXPECT_TRUE(files_->Remove(Path("x/link")).ok());
   EXPECT_FALSE(files_->Stat(Path("x/link")).ValueOrDie().has_value());
+  // One to itself does not hide the others.
+  ASSERT_EQ(symlink("loop", Path("x/loop").c_str()), 0);
+  Write(Path("x/a"), "1");
+  EXPECT_EQ(files_->List(Path("x")).ValueOrDie().size(), 2U);
+  EXPECT_FALSE(files_->ReadAll(Path("x/loop"), 9).ok());
+  EXPECT_FALSE(files_->Stat(Path("x/loop/a")).ok()) << "what is below it is not known";
+  // One to what is below a file.
+  ASSERT_EQ(symlink("a/b", Path("x/below").c_str()), 0);
+  EXPECT_TRUE(files_->Stat(Path("x/below")).ValueOrDie().has_value());
 }
 
 TEST_F(FileSystemTest, ALockIsHeldUntilItGoes) {

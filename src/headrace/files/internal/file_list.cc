@@ -100,6 +100,12 @@ arrow::Status ListDirectory(const FileAccess& access, const std::string& path, s
                              format ? fmt::format("{} ", FileFormatName(*format)) : "", format ? "" : " of a known format"));
 }
 
+/// What a pattern passes over as a shell does: what is no directory has no files. Any other directory that cannot be read may have some.
+bool IsNoDirectory(const arrow::Status& status) {
+  const ErrorInfo* info = GetErrorInfo(status);
+  return info != nullptr && (info->code == Code::kNotFound || info->reason == "NOT_A_DIRECTORY");
+}
+
 /// The paths that match, sorted; part after part of the pattern.
 arrow::Result<std::vector<std::string>> Expand(FileSystem* files, const std::string& pattern) {
   std::vector<std::string> found = {pattern.starts_with('/') ? "/" : ""};
@@ -116,7 +122,8 @@ arrow::Result<std::vector<std::string>> Expand(FileSystem* files, const std::str
         continue;
       }
       auto entries = files->List(directory.empty() ? "." : directory);
-      if (!entries.ok()) continue;  // no directory
+      if (IsNoDirectory(entries.status())) continue;
+      ARROW_RETURN_NOT_OK(entries.status());
       for (const auto& entry : *entries) {
         if (fnmatch(part.c_str(), entry.name.c_str(), FNM_PERIOD) == 0) next.push_back(JoinPath(directory, entry.name));
       }
