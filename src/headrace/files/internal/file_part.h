@@ -26,7 +26,7 @@ struct FilePart {
   int64_t end = 0;
   int64_t first_row = -1;  // in the file, negative = not known; for messages
   int64_t first_line = 1;  // of text, where it is known; for messages
-  int64_t rows = -1;       // negative = not known; for progress
+  int64_t rows = -1;       // negative = not known; a reader that finds another number refuses the file
   int64_t bytes = 0;       // about; for progress
 
   bool operator==(const FilePart&) const = default;

@@ -41,17 +41,23 @@ arrow::Result<ReadResult> FileReader::Next() {
     if (stop_.stop_requested()) return Cancelled();
     ARROW_ASSIGN_OR_RAISE(const bool more, Load());
     if (stop_.stop_requested()) return Cancelled();  // what was interrupted may look like an end
-    if (!more) return Finish();
+    if (!more) return Finish(/*at_end=*/true);
   }
   if (stop_.stop_requested()) return Cancelled();
-  if (rows_ == nullptr) return Finish();
+  if (rows_ == nullptr) return Finish(/*at_end=*/false);
   ARROW_ASSIGN_OR_RAISE(Batch batch, Slice());
   return ReadResult(std::move(batch));
 }
 
-arrow::Result<ReadResult> FileReader::Finish() {
+arrow::Result<ReadResult> FileReader::Finish(bool at_end) {
   // Rows of a file that was changed while it was read may be anything.
   ARROW_RETURN_NOT_OK(CheckUnchanged(access_.files, part_.file));
+  // What a damaged file lacks may look like its end: Arrow's reader of Parquet takes a column that ends early for that.
+  if (at_end && part_.rows >= 0 && passed_ != part_.rows) {
+    return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = part_.file.path, .reason = "UNREADABLE_FILE"},
+                     fmt::format("cannot read {}: the part that begins at row {} should have {} rows and has {}{}", part_.file.path,
+                                 part_.first_row, part_.rows, passed_, kDamagedFile));
+  }
   if (delivered_ > passed_ && delivered_ < end_row_) {
     return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = part_.file.path, .reason = "CORRUPT_STATE"},
                      fmt::format("{}: {} rows of a part were read before, and it has only {}", part_.file.path, delivered_, passed_));

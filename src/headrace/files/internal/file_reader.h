@@ -31,7 +31,8 @@ class FileReader final : public SplitReader {
   /// Takes the next rows into rows_, having passed over those before the position; false at the end.
   arrow::Result<bool> Load();
   arrow::Result<Batch> Slice();
-  arrow::Result<ReadResult> Finish();
+  /// `at_end`: of the part, not of the rows that were asked for.
+  arrow::Result<ReadResult> Finish(bool at_end);
   arrow::Status Cancelled() const;
 
   const FileAccess access_;

@@ -1,0 +1,156 @@
+// Files that end early: what is missing must not pass for the end.
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include <arrow/io/file.h>
+#include <arrow/json/from_string.h>
+#include <arrow/table.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <parquet/arrow/writer.h>
+
+#include "headrace/files/file_sink_testing.h"
+#include "headrace/files/file_source.h"
+#include "headrace/files/internal/source_state.h"
+#include "headrace/runtime/read.h"
+
+namespace headrace {
+namespace {
+
+using testing::HasSubstr;
+
+void WriteText(const std::string& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string BytesOf(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+arrow::Result<std::shared_ptr<arrow::Table>> ReadAll(FileSourceOptions options) {
+  ARROW_ASSIGN_OR_RAISE(auto source, FileSource::Make(std::move(options)));
+  ARROW_ASSIGN_OR_RAISE(auto reader, Read(source, {.ordered = true}));
+  return reader->ToTable();
+}
+
+constexpr int64_t kPageRows = 1000;
+
+/// Two REQUIRED columns a row group, each of two pages of kPageRows rows.
+void WritePages(const std::string& path, int row_groups) {
+  const int64_t rows = 2 * kPageRows * row_groups;
+  const auto ids = Ids(0, rows).rows->column(0);
+  const auto schema = arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("b", arrow::int64(), false)});
+  parquet::WriterProperties::Builder properties;
+  properties.disable_dictionary()->disable_statistics()->compression(parquet::Compression::UNCOMPRESSED);
+  properties.write_batch_size(kPageRows)->data_pagesize(kPageRows * static_cast<int64_t>(sizeof(int64_t)));
+  auto out = arrow::io::FileOutputStream::Open(path).ValueOrDie();
+  const auto table = arrow::Table::Make(schema, {ids, ids});
+  ASSERT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), out, 2 * kPageRows, properties.build()).ok());
+  ASSERT_TRUE(out->Close().ok());
+}
+
+/// The header of a page (PageHeader in Thrift's compact protocol) says a row less than it has: field 5, a struct, whose field 1 is the number.
+void LowerCount(std::string* bytes, int page) {
+  const std::string full = "\x2c\x15\xd0\x0f";
+  const std::string less = "\x2c\x15\xce\x0f";
+  size_t at = bytes->find(full);
+  for (; page > 0; --page) at = bytes->find(full, at + 1);
+  ASSERT_NE(at, std::string::npos);
+  bytes->replace(at, less.size(), less);
+}
+
+// Nothing but the file's own end says that a column has fewer values than the footer.
+TEST(EarlyEndTest, AColumnOfParquetThatEndsEarlyIsNotTheEndOfThePart) {
+  TemporaryDirectory root;
+  struct Case {
+    int row_groups;
+    std::vector<int> pages;  // whose count is lowered; in the order of the file
+    const char* selected;
+    int64_t split_bytes;
+    const char* error;
+  };
+  const Case cases[] = {
+      {1, {}, "a", 1 << 20, ""},
+      {1, {1}, "a", 1 << 20, "the part that begins at row 0 should have 2000 rows and has 1999"},
+      {1, {1}, "b", 1 << 20, ""},
+      {1, {1}, "a,b", 1 << 20, "x.parquet"},
+      {1, {0, 2}, "a,b", 1 << 20, "the part that begins at row 0 should have 2000 rows and has 1999"},
+      {2, {5}, "a", 1 << 20, "the part that begins at row 0 should have 4000 rows and has 3999"},
+      {2, {5}, "a", 1, "the part that begins at row 2000 should have 2000 rows and has 1999"},
+  };
+  for (const auto& item : cases) {
+    const std::string path = root / "x.parquet";
+    WritePages(path, item.row_groups);
+    auto bytes = BytesOf(path);
+    for (int page : item.pages) LowerCount(&bytes, page);
+    WriteText(path, bytes);
+    for (int64_t batch : {int64_t{65'536}, int64_t{100}, int64_t{1999}}) {
+      SCOPED_TRACE(fmt::format("{} of {} row groups, batches of {}: {}", item.selected, item.row_groups, batch, item.error));
+      FileSourceOptions options{.paths = {path}, .selected_fields = {"a"}, .max_rows_per_batch = batch, .split_bytes = item.split_bytes};
+      if (std::string_view(item.selected) == "b") options.selected_fields = {"b"};
+      if (std::string_view(item.selected) == "a,b") options.selected_fields = {};
+      auto table = ReadAll(options);
+      if (*item.error == '\0') {
+        ASSERT_TRUE(table.ok()) << table.status();
+        EXPECT_EQ((*table)->num_rows(), 2 * kPageRows * item.row_groups);
+        continue;
+      }
+      ASSERT_FALSE(table.ok()) << (*table)->num_rows() << " rows";
+      EXPECT_EQ(GetErrorInfo(table.status())->reason, "UNREADABLE_FILE") << table.status();
+      EXPECT_EQ(GetErrorInfo(table.status())->resource, path);
+      EXPECT_THAT(table.status().message(), HasSubstr(item.error));
+    }
+  }
+}
+
+using Change = std::function<void(FilePart*, Split*)>;
+
+/// Rows that a reader hands over of the only split, after `change`.
+arrow::Result<int64_t> RowsOfPart(const FileSource& source, const Change& change) {
+  ARROW_ASSIGN_OR_RAISE(auto enumerator, source.CreateEnumerator({}));
+  ARROW_RETURN_NOT_OK(enumerator->Start());
+  ARROW_ASSIGN_OR_RAISE(auto next, enumerator->Next());
+  ARROW_ASSIGN_OR_RAISE(auto part, DecodeFilePart(next.split.descriptor));
+  change(&part, &next.split);
+  next.split.descriptor = EncodeFilePart(part);
+  ARROW_ASSIGN_OR_RAISE(auto reader, source.OpenReader({}, enumerator->schema(), next.split));
+  int64_t rows = 0;
+  while (true) {
+    ARROW_ASSIGN_OR_RAISE(auto result, reader->Next());
+    if (std::holds_alternative<End>(result)) return rows;
+    rows += std::get<Batch>(result).rows->num_rows();
+  }
+}
+
+// Of every format whose plan knows the rows; wherever a reader begins, and not where it is told to stop.
+TEST(EarlyEndTest, ThePlanSaysHowManyRowsAPartHas) {
+  TemporaryDirectory root;
+  WriteText(root / "x.csv", "id\n1\n2\n3\n4\n");
+  WritePages(root / "x.parquet", 1);
+  for (const auto& [name, rows] : {std::pair("x.csv", int64_t{4}), std::pair("x.parquet", 2 * kPageRows)}) {
+    SCOPED_TRACE(name);
+    auto source = FileSource::Make({.paths = {root / name}, .max_rows_per_batch = 3}).ValueOrDie();
+    EXPECT_EQ(RowsOfPart(*source, [](FilePart*, Split*) {}).ValueOrDie(), rows);
+    EXPECT_EQ(RowsOfPart(*source, [](FilePart* part, Split*) { part->rows = -1; }).ValueOrDie(), rows);
+    EXPECT_EQ(RowsOfPart(*source, [](FilePart*, Split* split) { split->position = "3"; }).ValueOrDie(), rows - 3);
+    EXPECT_EQ(RowsOfPart(*source, [](FilePart*, Split* split) { split->end_position = "2"; }).ValueOrDie(), 2);
+    const Change wrong[] = {[](FilePart* part, Split*) { ++part->rows; }, [](FilePart* part, Split*) { --part->rows; },
+                            [](FilePart* part, Split* split) {
+                              ++part->rows;
+                              split->position = "4";
+                            }};
+    for (const auto& change : wrong) {
+      auto status = RowsOfPart(*source, change).status();
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(CodeOf(status), Code::kDataLoss) << status;
+      EXPECT_EQ(GetErrorInfo(status)->reason, "UNREADABLE_FILE") << status;
+      EXPECT_THAT(status.message(), HasSubstr(fmt::format("rows and has {}", rows)));
+    }
+    const auto beyond = RowsOfPart(*source, [](FilePart*, Split* split) { split->position = "2001"; }).status();
+    EXPECT_EQ(GetErrorInfo(beyond)->reason, "CORRUPT_STATE") << beyond;
+  }
+}
+
+}  // namespace
+}  // namespace headrace
