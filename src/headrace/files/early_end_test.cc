@@ -6,6 +6,7 @@
 #include <arrow/io/file.h>
 #include <arrow/json/from_string.h>
 #include <arrow/table.h>
+#include <arrow/util/compression.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -149,6 +150,46 @@ TEST(EarlyEndTest, ThePlanSaysHowManyRowsAPartHas) {
     }
     const auto beyond = RowsOfPart(*source, [](FilePart*, Split* split) { split->position = "2001"; }).status();
     EXPECT_EQ(GetErrorInfo(beyond)->reason, "CORRUPT_STATE") << beyond;
+  }
+}
+
+std::string Compressed(arrow::Compression::type kind, const std::string& text) {
+  auto codec = arrow::util::Codec::Create(kind).ValueOrDie();
+  const auto* input = reinterpret_cast<const uint8_t*>(text.data());
+  const auto size = static_cast<int64_t>(text.size());
+  std::string out(static_cast<size_t>(codec->MaxCompressedLen(size, input)), '\0');
+  out.resize(static_cast<size_t>(
+      codec->Compress(size, input, static_cast<int64_t>(out.size()), reinterpret_cast<uint8_t*>(out.data())).ValueOrDie()));
+  return out;
+}
+
+// Without even one byte it passed for a file without rows.
+TEST(EarlyEndTest, CompressedTextThatIsCutAnywhereIsNoText) {
+  TemporaryDirectory root;
+  struct Case {
+    const char* name;
+    arrow::Compression::type kind;
+    const char* text;
+  };
+  const Case cases[] = {{"x.ndjson.gz", arrow::Compression::GZIP, "{\"a\": 1}\n{\"a\": 2}\n"},
+                        {"x.ndjson.zst", arrow::Compression::ZSTD, "{\"a\": 1}\n{\"a\": 2}\n"},
+                        {"x.csv.gz", arrow::Compression::GZIP, "1\n2\n"},
+                        {"x.csv.zst", arrow::Compression::ZSTD, "1\n2\n"}};
+  for (const auto& item : cases) {
+    FileSourceOptions options{.paths = {root / item.name}, .schema = R"([{"name": "a", "type": "INTEGER"}])"};
+    if (std::string_view(item.name).starts_with("x.csv")) options.csv_header = false;
+    const std::string bytes = Compressed(item.kind, item.text);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      WriteText(options.paths[0], std::string_view(bytes).substr(0, size));
+      auto table = ReadAll(options);
+      ASSERT_FALSE(table.ok()) << item.name << ": " << size << " of " << bytes.size() << " bytes, " << (*table)->num_rows() << " rows";
+      EXPECT_EQ(GetErrorInfo(table.status())->reason, "UNREADABLE_FILE") << table.status();
+      EXPECT_THAT(table.status().message(), HasSubstr(options.paths[0]));
+    }
+    WriteText(options.paths[0], bytes);
+    EXPECT_EQ(ReadAll(options).ValueOrDie()->num_rows(), 2);
+    WriteText(options.paths[0], Compressed(item.kind, ""));
+    EXPECT_EQ(ReadAll(options).ValueOrDie()->num_rows(), 0) << "nothing, compressed";
   }
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "headrace/files/internal/chunked_output.h"
+#include "headrace/files/internal/row_stream.h"
 
 namespace headrace {
 
@@ -75,16 +76,15 @@ arrow::Result<std::shared_ptr<arrow::io::InputStream>> StandardInput::Take() {
 }
 
 arrow::Result<std::shared_ptr<arrow::io::InputStream>> FileAccess::OpenStream(const FileIdentity& file, bool look) const {
-  std::shared_ptr<arrow::io::InputStream> stream;
-  if (file.path == "-") {
-    ARROW_ASSIGN_OR_RAISE(stream, look ? input->Look() : input->Take());
-  } else {
-    ARROW_ASSIGN_OR_RAISE(stream, files->Open(file.path));
-  }
+  if (file.path == "-") return look ? input->Look() : input->Take();  // never compressed: it has no name that would say so
+  ARROW_ASSIGN_OR_RAISE(auto opened, files->Open(file.path));
   ARROW_ASSIGN_OR_RAISE(auto codec, CodecOf(file.kind.compression));
-  if (codec == nullptr) return stream;
+  if (codec == nullptr) return opened;
+  // Arrow's stream sees that bytes are missing only when it has had one.
+  ARROW_ASSIGN_OR_RAISE(const int64_t size, opened->GetSize());
+  if (size == 0) return ExplainFileError(arrow::Status::IOError("it is empty, and compressed text never is"), file.path);
   // The stream makes its decompressor at once and keeps no reference to the codec.
-  return arrow::io::CompressedInputStream::Make(codec.get(), stream);
+  return arrow::io::CompressedInputStream::Make(codec.get(), opened);
 }
 
 arrow::Result<std::shared_ptr<arrow::io::InputStream>> FileAccess::OpenRange(const FileIdentity& file, int64_t begin, int64_t end) const {
