@@ -73,7 +73,14 @@ const CsvCase kCsvCases[] = {
     {"1\n\n2.5\n", "double", "[1, null, 2.5]"},
     {"9007199254740993\n", "int64", "[9007199254740993]"},
     {"18446744073709551616\n0.5\n1e300\n", "double", "[18446744073709551616, 0.5, 1e300]"},
-    {"01234\n7\n", "string", R"(["01234", "7"])"},  // a code: found by a user, who lost the zero
+    {"01234\n7\n", "string", R"(["01234", "7"])"},              // a code: found by a user, who lost the zero
+    {"+4930123456\n7\n", "string", R"(["+4930123456", "7"])"},  // and the sign
+    {"1.5\n+2\n", "string", R"(["1.5", "+2"])"},
+    {"1.5\n+2.5\n", "string", R"(["1.5", "+2.5"])"},
+    {"1.5\n02.5\n", "string", R"(["1.5", "02.5"])"},
+    {"7\n-0\n", "double", "[7, -0.0]"},
+    {"1e5\n.5\n1.\n-3\n", "double", "[1e5, 0.5, 1, -3]"},
+    {"5e-324\n1e-320\n2.2250738585072014e-308\n", "double", "[5e-324, 1e-320, 2.2250738585072014e-308]"},
     {"0\n-0.5\n0e1\n", "double", "[0, -0.5, 0]"},
     {"0.10000000000000001\n", "double", "[0.1]"},
     {"true\nFalse\n", "bool", "[true, false]"},
@@ -195,6 +202,7 @@ TEST(ReadTableTest, RefusedWithTheReason) {
   WriteText(root / "digits.csv", "n\n1\n9223372036854775809\n");
   WriteText(root / "mixed.csv", "n,k\n0.5,1\n,2\n-9007199254740993,3\n");
   WriteText(root / "decimals.csv", "n\n1.5\n123456789012345678.12\n");
+  WriteText(root / "small.csv", "n\n1.5\n1e-400\n");
   struct Case {
     const char* name;
     Code code;
@@ -214,6 +222,7 @@ TEST(ReadTableTest, RefusedWithTheReason) {
       {"digits.csv", Code::kInvalidArgument, "column n, row 1: 9223372036854775809"},
       {"mixed.csv", Code::kInvalidArgument, "column n, row 2: -9007199254740993"},
       {"decimals.csv", Code::kInvalidArgument, "column n, row 1: 123456789012345678.12"},
+      {"small.csv", Code::kInvalidArgument, "column n, row 1: 1e-400"},
       {"open.csv", Code::kInvalidArgument, "line 3, field 2: the quote that opens here is never closed"},
   };
   for (const auto& item : cases) {

@@ -147,7 +147,7 @@ struct JsonSchemaInference::State {
     ARROW_ASSIGN_OR_RAISE(auto token, internal::NumberToken(value));
     const bool whole = token.find_first_of(".eE") == std::string_view::npos;
     if (!seen->lost && LosesDigitsAsDouble(token)) seen->lost = LostDigits{row, std::string(token)};
-    return whole && ParseInt64(token).ok() ? TypeKind::kInt64 : TypeKind::kFloat64;
+    return whole && token != "-0" && ParseInt64(token).ok() ? TypeKind::kInt64 : TypeKind::kFloat64;
   }
 
   static arrow::Result<std::vector<Field>> FieldsOf(const Seen& parent) {

@@ -263,17 +263,20 @@ arrow::Result<double> ParseDouble(std::string_view text) {
 bool LosesDigitsAsDouble(std::string_view decimal) {
   constexpr size_t kAlwaysHeld = 15;   // DBL_DIG: so many digits of any decimal come back from a double
   constexpr size_t kMostExact = 1100;  // more than the digits of any double written out
-  if (decimal.size() <= kAlwaysHeld) return false;
+  const size_t exponent = decimal.find_first_of("eE");
+  if (decimal.size() <= kAlwaysHeld && exponent == std::string_view::npos) return false;
   std::string digits;
   bool has_point = false;
-  for (const char c : decimal.substr(0, decimal.find_first_of("eE"))) {
+  for (const char c : decimal.substr(0, exponent)) {
     has_point |= c == '.';
     if (c >= '0' && c <= '9' && (c != '0' || !digits.empty())) digits += c;
   }
   while (has_point && digits.ends_with('0')) digits.pop_back();
-  if (digits.size() <= kAlwaysHeld) return false;
+  if (digits.empty()) return false;
   const auto value = ParseDouble(decimal);
   if (!value.ok() || !std::isfinite(*value)) return false;
+  const bool subnormal = std::abs(*value) < std::numeric_limits<double>::min();  // has fewer bits, or is zero
+  if (digits.size() <= kAlwaysHeld && !subnormal) return false;
   if (digits.size() > kMostExact) return true;
   std::string held = fmt::format("{:.{}e}", std::abs(*value), digits.size() - 1);
   held.resize(held.find('e'));

@@ -41,7 +41,7 @@ arrow::Result<bool> ParseBool(std::string_view text);
 void AppendDouble(double value, std::string* out);
 arrow::Result<double> ParseDouble(std::string_view text);
 /// True for a decimal that has digits which the double nearest to it has not: printed with as many digits, it reads otherwise.
-/// 0.10000000000000001 and 0.1 are the same double and either is good; 123456789012345678.12 is not.
+/// 0.10000000000000001 and 0.1 are the same double and either is good; 123456789012345678.12 is not, nor 1e-400, which would be zero.
 bool LosesDigitsAsDouble(std::string_view decimal);
 
 /// What becomes of digits after the point that the column's scale has no place for.

@@ -467,6 +467,12 @@ TEST(ValueText, DigitsThatADoubleDoesNotHold) {
                {"1e300", false},
                {"1.2345678901234567891e-5", true},
                {"5e-324", false},
+               {"1e-400", true},  // too small for a double, or for all of its bits
+               {"-12.345E-321", true},
+               {"1e-320", false},
+               {"0.00e-400", false},
+               {"2.2250738585072014e-308", false},
+               {"1.5e-300", false},
                {"nan", false},
                {"-Infinity", false},
                {"1234567890123456789012345678901234567890e999", false}};  // no double at all

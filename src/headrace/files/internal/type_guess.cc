@@ -16,9 +16,10 @@ constexpr std::array kCandidates = {TypeKind::kInt64, TypeKind::kFloat64,  TypeK
                                     TypeKind::kTime,  TypeKind::kDatetime, TypeKind::kTimestamp};
 constexpr size_t kFloatIndex = 1;
 
-/// 01234: a code, not a number. As a number it would not come back as it was.
-bool HasLeadingZero(std::string_view text) {
-  text.remove_prefix(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+/// 01234 and +4930123: codes, not numbers. As numbers they would not come back as they were.
+bool IsCode(std::string_view text) {
+  if (text.starts_with('+')) return true;
+  text.remove_prefix(text.starts_with('-') ? 1 : 0);
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
@@ -27,9 +28,9 @@ bool HasLeadingZero(std::string_view text) {
 bool TypeGuess::Is(TypeKind kind, std::string_view text) {
   switch (kind) {
     case TypeKind::kInt64:
-      return !HasLeadingZero(text) && ParseInt64(text).ok();
+      return !IsCode(text) && text != "-0" && ParseInt64(text).ok();  // only FLOAT64 has a zero with a sign
     case TypeKind::kFloat64:
-      return !HasLeadingZero(text) && ParseDouble(text).ok();
+      return !IsCode(text) && ParseDouble(text).ok();
     case TypeKind::kBool:
       return ParseBool(text).ok();
     case TypeKind::kDate:

@@ -16,7 +16,8 @@ class TypeGuess {
   void Add(std::string_view text, int64_t row, const std::string& path, int64_t line);
 
   /// INT64, FLOAT64, BOOL, DATE, TIME, DATETIME (dates alone among them too), TIMESTAMP (with an offset or Z), else STRING; STRING without
-  /// any value. Numbers that are no INT64 and would lose digits as FLOAT64 are an error that names the first of them.
+  /// any value, and for numbers with a zero or a plus sign in front. Numbers that are no INT64 and would lose digits as FLOAT64 are an
+  /// error that names the first of them.
   arrow::Result<TypeKind> Finish(const std::string& column) const;
 
  private:
