@@ -1,9 +1,17 @@
 // Files that end early: what is missing must not pass for the end.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <arrow/io/file.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/json/from_string.h>
 #include <arrow/table.h>
 #include <arrow/util/compression.h>
@@ -51,7 +59,8 @@ void WritePages(const std::string& path, int row_groups) {
   ASSERT_TRUE(out->Close().ok());
 }
 
-/// The header of a page (PageHeader in Thrift's compact protocol) says a row less than it has: field 5, a struct, whose field 1 is the number.
+/// The header of a page (PageHeader in Thrift's compact protocol) says a row less than it has: field 5, a struct, whose field 1 is the
+/// number.
 void LowerCount(std::string* bytes, int page) {
   const std::string full = "\x2c\x15\xd0\x0f";
   const std::string less = "\x2c\x15\xce\x0f";
@@ -150,6 +159,84 @@ TEST(EarlyEndTest, ThePlanSaysHowManyRowsAPartHas) {
     }
     const auto beyond = RowsOfPart(*source, [](FilePart*, Split* split) { split->position = "2001"; }).status();
     EXPECT_EQ(GetErrorInfo(beyond)->reason, "CORRUPT_STATE") << beyond;
+  }
+}
+
+class Warnings final : public Logger {
+ public:
+  void Log(LogLevel level, std::string_view message) override {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (level == LogLevel::kWarning) texts_.emplace_back(message);
+  }
+  std::vector<std::string> Take() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return std::exchange(texts_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> texts_;
+};
+
+std::string StreamOf(int batches) {
+  auto out = arrow::io::BufferOutputStream::Create().ValueOrDie();
+  auto writer = arrow::ipc::MakeStreamWriter(out, IdSchema()).ValueOrDie();
+  for (int i = 0; i < batches; ++i) EXPECT_TRUE(writer->WriteRecordBatch(*Ids(2 * i, 2).rows).ok());
+  EXPECT_TRUE(writer->Close().ok());
+  return out->Finish().ValueOrDie()->ToString();
+}
+
+// A writer that dies between two batches leaves a stream that Arrow's format allows: nobody can tell that it is not whole.
+TEST(EarlyEndTest, AnArrowStreamWithoutItsEndMarkerIsReadWithAWarning) {
+  TemporaryDirectory root;
+  const std::string path = root / "x.arrows";
+  const std::string whole = StreamOf(2);
+  const std::string marker("\xff\xff\xff\xff\0\0\0\0", 8);
+  ASSERT_TRUE(whole.ends_with(marker));
+  const std::string rows = whole.substr(0, whole.size() - marker.size());
+  const std::string nothing = StreamOf(0);
+  struct Case {
+    const char* name;
+    std::string bytes;
+    int64_t rows;  // negative = an error
+    bool warns;
+  };
+  const Case cases[] = {{"whole", whole, 4, false},
+                        {"no marker", rows, 4, true},
+                        {"a marker of old", rows + std::string(4, '\0'), 4, false},
+                        {"half a marker", rows + marker.substr(0, 4), -1, false},
+                        {"less of it", rows + marker.substr(0, 2), -1, false},
+                        {"cut in a batch", rows.substr(0, rows.size() - 8), -1, false},
+                        {"nothing", nothing, 0, false},
+                        {"nothing, no marker", nothing.substr(0, nothing.size() - marker.size()), 0, true},
+                        {"two streams", whole + whole, -1, false},
+                        {"a byte behind it", whole + "x", -1, false}};
+  for (const auto& item : cases) {
+    WriteText(path, item.bytes);
+    for (bool standard_input : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, {}", item.name, standard_input));
+      const int descriptor = open(path.c_str(), O_RDONLY);
+      FileSourceOptions options{.paths = {path}};
+      if (standard_input) options = {.paths = {"-"}, .from_format = "arrows", .input_descriptor = descriptor};
+      Warnings warnings;
+      ReadOptions read{.ordered = true};
+      read.context.logger = &warnings;
+      auto reader = Read(FileSource::Make(options).ValueOrDie(), read);
+      auto table = reader.ok() ? (*reader)->ToTable() : reader.status();
+      close(descriptor);
+      EXPECT_EQ(table.ok(), item.rows >= 0) << table.status();
+      if (table.ok()) {
+        EXPECT_EQ((*table)->num_rows(), item.rows);
+      }
+      if (!table.ok()) {
+        EXPECT_EQ(GetErrorInfo(table.status())->reason, "UNREADABLE_FILE") << table.status();
+      }
+      const auto texts = warnings.Take();
+      ASSERT_EQ(texts.size(), item.warns ? 1U : 0U) << testing::PrintToString(texts);
+      if (item.warns) {
+        EXPECT_THAT(texts[0], HasSubstr((standard_input ? "standard input" : path) + " has no end marker"));
+      }
+    }
   }
 }
 

@@ -89,12 +89,45 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowFileRows::Next() {
   return nullptr;
 }
 
+/// Knows whether the end of the bytes was met: Arrow's reader does not say whether it was that, or a marker, that ended the stream. It asks
+/// for no byte behind a marker.
+class ArrowStreamRows::Input final : public arrow::io::InputStream {
+ public:
+  explicit Input(std::shared_ptr<arrow::io::InputStream> below) : below_(std::move(below)) {}
+  ~Input() override = default;
+
+  bool met_end() const { return met_end_; }
+
+  arrow::Result<int64_t> Read(int64_t size, void* out) override {
+    ARROW_ASSIGN_OR_RAISE(const int64_t got, below_->Read(size, out));
+    met_end_ = met_end_ || got < size;
+    return got;
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t size) override {
+    ARROW_ASSIGN_OR_RAISE(auto buffer, below_->Read(size));
+    met_end_ = met_end_ || buffer->size() < size;
+    return buffer;
+  }
+  arrow::Result<int64_t> Tell() const override { return below_->Tell(); }
+  arrow::Status Close() override { return below_->Close(); }
+  bool closed() const override { return below_->closed(); }
+
+ private:
+  const std::shared_ptr<arrow::io::InputStream> below_;
+  bool met_end_ = false;
+};
+
+ArrowStreamRows::ArrowStreamRows(std::string path, std::shared_ptr<arrow::Schema> schema)
+    : path_(std::move(path)), schema_(std::move(schema)) {}
+ArrowStreamRows::~ArrowStreamRows() = default;
+
 arrow::Result<std::unique_ptr<RowStream>> ArrowStreamRows::Open(const FileAccess& access, const FilePart& part,
                                                                 std::shared_ptr<arrow::Schema> schema) {
   std::unique_ptr<ArrowStreamRows> rows(new ArrowStreamRows(part.file.path, std::move(schema)));
   auto open = [&]() -> arrow::Status {
     ARROW_ASSIGN_OR_RAISE(auto stream, access.OpenStream(part.file, /*look=*/false));
-    return arrow::ipc::RecordBatchStreamReader::Open(stream, ReadOptions()).Value(&rows->stream_);
+    rows->input_ = std::make_shared<Input>(std::move(stream));
+    return arrow::ipc::RecordBatchStreamReader::Open(rows->input_, ReadOptions()).Value(&rows->stream_);
   };
   ARROW_RETURN_NOT_OK(ExplainFileError(open(), part.file.path));
   return rows;
@@ -104,11 +137,33 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ArrowStreamRows::Next() {
   std::shared_ptr<arrow::RecordBatch> batch;
   do {
     ARROW_RETURN_NOT_OK(ExplainFileError(stream_->ReadNext(&batch), path_));
-    if (batch == nullptr) return batch;
+    if (batch == nullptr) {
+      ARROW_RETURN_NOT_OK(ExplainFileError(CheckEnd(), path_));
+      return nullptr;
+    }
   } while (batch->num_rows() == 0);
   ARROW_RETURN_NOT_OK(CheckBatch(*batch, path_));
   const int64_t first_row = std::exchange(next_row_, next_row_ + batch->num_rows());
   return ToResultColumns(batch, schema_, path_, first_row);
+}
+
+arrow::Status ArrowStreamRows::CheckEnd() {
+  if (input_->met_end()) return arrow::Status::OK();
+  char behind = 0;
+  ARROW_ASSIGN_OR_RAISE(const int64_t got, input_->Read(1, &behind));
+  if (got == 0) {
+    has_marker_ = true;
+    return arrow::Status::OK();
+  }
+  return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = path_, .reason = "UNREADABLE_FILE"},
+                   fmt::format("{} goes on behind the end marker of its Arrow stream, and no reader of streams looks there: if several "
+                               "streams were put together, read them as files of their own",
+                               path_));
+}
+
+std::string ArrowStreamRows::warning() const {
+  if (has_marker_) return {};
+  return fmt::format("{} has no end marker: whoever wrote it may have ended before it was done", path_ == "-" ? "standard input" : path_);
 }
 
 arrow::Result<FoundFile> LookAtArrow(const FileAccess& access, const FileIdentity& file) {

@@ -23,20 +23,27 @@ class ArrowFileRows final : public RowStream {
   std::shared_ptr<arrow::ipc::RecordBatchFileReader> file_;
 };
 
-/// A whole stream: a file, or standard input.
+/// A whole stream: a file, or standard input. One that ends without a marker is taken, as Arrow's format wants it, with a warning; one that
+/// goes on behind its marker is an error.
 class ArrowStreamRows final : public RowStream {
  public:
   static arrow::Result<std::unique_ptr<RowStream>> Open(const FileAccess& access, const FilePart& part,
                                                         std::shared_ptr<arrow::Schema> schema);
+  ~ArrowStreamRows() override;
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Next() override;
+  std::string warning() const override;
 
  private:
-  ArrowStreamRows(std::string path, std::shared_ptr<arrow::Schema> schema) : path_(std::move(path)), schema_(std::move(schema)) {}
+  class Input;
+  ArrowStreamRows(std::string path, std::shared_ptr<arrow::Schema> schema);
+  arrow::Status CheckEnd();
 
   const std::string path_;
   const std::shared_ptr<arrow::Schema> schema_;
+  std::shared_ptr<Input> input_;
   std::shared_ptr<arrow::ipc::RecordBatchStreamReader> stream_;
   int64_t next_row_ = 0;
+  bool has_marker_ = false;
 };
 
 }  // namespace headrace

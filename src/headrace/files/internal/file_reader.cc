@@ -62,6 +62,7 @@ arrow::Result<ReadResult> FileReader::Finish(bool at_end) {
     return MakeError({.code = Code::kDataLoss, .service = "local files", .resource = part_.file.path, .reason = "CORRUPT_STATE"},
                      fmt::format("{}: {} rows of a part were read before, and it has only {}", part_.file.path, delivered_, passed_));
   }
+  if (const auto warning = stream_->warning(); at_end && !warning.empty()) context_.logger->Log(LogLevel::kWarning, warning);
   fraction_ = 1;
   return ReadResult(End{});
 }

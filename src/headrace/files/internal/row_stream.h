@@ -26,6 +26,8 @@ class RowStream {
   virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
   /// Bytes of the file that Next has been through; negative = not known.
   virtual int64_t bytes_read() const { return -1; }
+  /// After the end: what a person should know of these rows; empty = nothing.
+  virtual std::string warning() const { return {}; }
 };
 
 /// What a look at a file found.
