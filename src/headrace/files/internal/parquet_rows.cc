@@ -10,6 +10,7 @@
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 
+#include "headrace/files/internal/parquet_int96.h"
 #include "headrace/types/schema.h"
 
 namespace headrace {
@@ -22,6 +23,8 @@ arrow::Result<std::unique_ptr<parquet::arrow::FileReader>> OpenParquet(const Fil
   parquet::ArrowReaderProperties arrow_properties(/*use_threads=*/false);
   arrow_properties.set_batch_size(access.options->max_rows_per_batch);
   arrow_properties.set_pre_buffer(false);  // readers of splits are threads already
+  // Nanoseconds, Arrow's default, are right from 1677 to 2262 alone; CheckInt96 sees to what microseconds do not hold.
+  arrow_properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
   parquet::arrow::FileReaderBuilder builder;
   ARROW_RETURN_NOT_OK(builder.Open(file, properties));
   return builder.memory_pool(arrow::default_memory_pool())->properties(arrow_properties)->Build();
@@ -88,7 +91,9 @@ arrow::Result<std::unique_ptr<RowStream>> ParquetRows::Open(const FileAccess& ac
     }
     std::vector<int> groups(static_cast<size_t>(part.end - part.begin));
     std::iota(groups.begin(), groups.end(), static_cast<int>(part.begin));
-    return rows->file_->GetRecordBatchReader(groups, LeavesOf(*rows->file_, *rows->schema_)).Value(&rows->rows_);
+    const auto leaves = LeavesOf(*rows->file_, *rows->schema_);
+    ARROW_RETURN_NOT_OK(CheckInt96(rows->file_->parquet_reader(), groups, leaves, rows->next_row_));
+    return rows->file_->GetRecordBatchReader(groups, leaves).Value(&rows->rows_);
   };
   ARROW_RETURN_NOT_OK(ExplainFileError(open(), part.file.path));
   return rows;
