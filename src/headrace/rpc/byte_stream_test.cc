@@ -67,6 +67,11 @@ class Server final : public api::BigQueryRead::Service {
       status.add_details()->PackFrom(info);
       return {grpc::StatusCode::RESOURCE_EXHAUSTED, "quota", status.SerializeAsString()};
     }
+    if (request->read_stream() == "early") {  // a clock that is before the client's
+      std::this_thread::sleep_until(context->deadline() - milliseconds{25});
+      return {grpc::StatusCode::DEADLINE_EXCEEDED, "over"};
+    }
+    if (request->read_stream() == "own limit") return {grpc::StatusCode::DEADLINE_EXCEEDED, "over"};
     if (request->read_stream() == "missing") return {grpc::StatusCode::NOT_FOUND, "no stream"};
     return grpc::Status::OK;
   }
@@ -170,6 +175,25 @@ TEST(ByteStream, AttemptLimitIsTold) {
   EXPECT_EQ(failure.code, Code::kDeadlineExceeded);
   EXPECT_TRUE(failure.attempt_limit);
   EXPECT_FALSE(failure.stalled);
+}
+
+// The service's clock and gRPC's are not ours: a limit that they see reached a moment before we do is the same limit.
+TEST(ByteStream, AttemptLimitIsToldThoughTheServerMeetsItEarlier) {
+  Server server;
+  auto options = Call("early", 0);
+  options.attempt_limit = milliseconds{500};
+  auto failure = std::get<RpcFailure>(ByteStream::Open(server.Pool()->Acquire(), options)->Read(std::chrono::seconds{30}));
+  EXPECT_EQ(failure.code, Code::kDeadlineExceeded);
+  EXPECT_TRUE(failure.attempt_limit);
+}
+
+TEST(ByteStream, ADeadlineOfTheServersOwnIsNotTheAttemptLimit) {
+  Server server;
+  auto options = Call("own limit", 0);
+  options.attempt_limit = std::chrono::seconds{60};
+  auto failure = std::get<RpcFailure>(ByteStream::Open(server.Pool()->Acquire(), options)->Read(std::chrono::seconds{30}));
+  EXPECT_EQ(failure.code, Code::kDeadlineExceeded);
+  EXPECT_FALSE(failure.attempt_limit);
 }
 
 // Spec connection.md: four limits with one meaning each, zero means none. (The total limit is of a reader, with all its attempts.)
