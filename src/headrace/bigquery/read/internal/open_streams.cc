@@ -18,13 +18,14 @@ int64_t OpenStreams::Most(int64_t budget_bytes, rpc::Window window, int64_t larg
 bool OpenStreams::FitsLocked(const Room& room) const {
   if (room.budget == nullptr) return true;
   const bool silent = largest_ == 0 && first_opened_.has_value() && std::chrono::steady_clock::now() - *first_opened_ >= kFirstLimit;
-  return open_ < Most(room.budget->limit(), room.window, silent ? kUsualMessage : largest_);
+  const auto open = open_.find(room.budget);
+  return open == open_.end() || open->second < Most(room.budget->limit(), room.window, silent ? kUsualMessage : largest_);
 }
 
-OpenStreams::Permit OpenStreams::OpenLocked() {
+OpenStreams::Permit OpenStreams::OpenLocked(const Room& room) {
   if (!first_opened_.has_value()) first_opened_ = std::chrono::steady_clock::now();
-  ++open_;
-  return Permit(this);
+  ++open_[room.budget];
+  return {this, room.budget};
 }
 
 std::optional<OpenStreams::Permit> OpenStreams::Acquire(const Room& room, const std::stop_token& stop) {
@@ -33,13 +34,13 @@ std::optional<OpenStreams::Permit> OpenStreams::Acquire(const Room& room, const 
   // Only the time changes the answer without a notice, and only once.
   if (largest_ == 0 && first_opened_.has_value()) changed_.wait_until(lock, stop, *first_opened_ + kFirstLimit, fits);
   if (!changed_.wait(lock, stop, fits)) return std::nullopt;
-  return OpenLocked();
+  return OpenLocked(room);
 }
 
 std::optional<OpenStreams::Permit> OpenStreams::TryAcquire(const Room& room) {
   std::lock_guard<std::mutex> guard(mutex_);
   if (!FitsLocked(room)) return std::nullopt;
-  return OpenLocked();
+  return OpenLocked(room);
 }
 
 bool OpenStreams::has_room(const Room& room) const {
@@ -54,9 +55,9 @@ void OpenStreams::Note(int64_t message_bytes) {
   changed_.notify_all();
 }
 
-void OpenStreams::Release() {
+void OpenStreams::Release(const MemoryBudget* budget) {
   std::lock_guard<std::mutex> guard(mutex_);
-  --open_;
+  if (--open_[budget] == 0) open_.erase(budget);
   changed_.notify_all();
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -24,18 +25,20 @@ class OpenStreams {
   /// Open until it is destroyed.
   class Permit {
    public:
-    explicit Permit(OpenStreams* streams) : streams_(streams) {}
-    Permit(Permit&& other) noexcept : streams_(std::exchange(other.streams_, nullptr)) {}
+    Permit(OpenStreams* streams, const MemoryBudget* budget) : streams_(streams), budget_(budget) {}
+    Permit(Permit&& other) noexcept : streams_(std::exchange(other.streams_, nullptr)), budget_(other.budget_) {}
     Permit& operator=(Permit&& other) noexcept {
       std::swap(streams_, other.streams_);
+      std::swap(budget_, other.budget_);
       return *this;
     }
     ~Permit() {
-      if (streams_ != nullptr) streams_->Release();
+      if (streams_ != nullptr) streams_->Release(budget_);
     }
 
    private:
     OpenStreams* streams_;
+    const MemoryBudget* budget_;
   };
 
   /// Streams open before the first message has told how large messages are: a response may have any size up to 128 MiB (fact R10).
@@ -67,12 +70,12 @@ class OpenStreams {
 
  private:
   bool FitsLocked(const Room& room) const;
-  Permit OpenLocked();
-  void Release();
+  Permit OpenLocked(const Room& room);
+  void Release(const MemoryBudget* budget);
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  int64_t open_ = 0;
+  std::map<const MemoryBudget*, int64_t> open_;  // of each budget that has some: jobs of one source do not wait for each other
   int64_t largest_ = 0;
   std::optional<std::chrono::steady_clock::time_point> first_opened_{};
 };

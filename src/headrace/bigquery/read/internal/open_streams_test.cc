@@ -48,6 +48,22 @@ TEST(OpenStreamsTest, TheKindOfWindowFollowsFromTheBudget) {
   EXPECT_EQ(OpenStreams::RoomOf(nullptr, 0).window, rpc::Window::kProbed);
 }
 
+// One source may be read twice at a time: the first reader's streams stay open while the caller takes rows of the second.
+TEST(OpenStreamsTest, JobsDoNotWaitForEachOther) {
+  const MemoryBudget first(kMiB);
+  const MemoryBudget second(kMiB);
+  OpenStreams streams;
+  const auto held = streams.Acquire({&first}, {});
+  EXPECT_FALSE(streams.has_room({&first}));
+  EXPECT_TRUE(streams.has_room({&second}));
+  {
+    const auto other = streams.Acquire({&second}, {});
+    EXPECT_FALSE(streams.has_room({&second}));
+  }
+  EXPECT_TRUE(streams.has_room({&second}));
+  EXPECT_FALSE(streams.has_room({&first}));
+}
+
 TEST(OpenStreamsTest, OneMoreWaitsForAnotherToEnd) {
   const MemoryBudget budget(48 * kMiB);
   OpenStreams streams;
