@@ -230,6 +230,7 @@ TEST(ReadTableTest, RefusedWithTheReason) {
     ASSERT_FALSE(table.ok()) << item.name;
     EXPECT_EQ(CodeOf(table.status()), item.code) << item.name << ": " << table.status();
     EXPECT_THAT(table.status().message(), HasSubstr(item.text));
+    EXPECT_NE(GetErrorInfo(table.status())->reason, "") << item.name;
     EXPECT_THAT(table.status().message(), HasSubstr(ReadTableSchema(LocalFileSystem(), root / item.name).status().message()));
   }
 }

@@ -64,7 +64,12 @@ arrow::Result<TypeKind> TypeGuess::Finish(const std::string& column) const {
   for (size_t i = 0; i < kCandidates.size(); ++i) {
     if ((possible_ & (uint32_t{1} << i)) == 0) continue;
     if (kCandidates[i] != TypeKind::kFloat64 || lost_path_.empty()) return kCandidates[i];
-    return MakeError({.code = Code::kInvalidArgument, .service = "local files", .resource = lost_path_, .row = lost_row_, .column = column},
+    return MakeError({.code = Code::kInvalidArgument,
+                      .service = "local files",
+                      .resource = lost_path_,
+                      .reason = "VALUE_DOES_NOT_FIT",
+                      .row = lost_row_,
+                      .column = column},
                      fmt::format("{}, line {}: column {}, row {}: {} is no INT64, and as FLOAT64 it would lose digits; give a schema "
                                  "with a NUMERIC, BIGNUMERIC or STRING column, or FLOAT64 if that is meant",
                                  lost_path_, lost_line_, column, lost_row_, lost_text_));

@@ -45,7 +45,7 @@ arrow::Result<std::shared_ptr<arrow::Schema>> ReadSchemaBytes(std::string_view b
   arrow::ipc::DictionaryMemo memo;
   auto schema = arrow::ipc::ReadSchema(&input, &memo);
   if (!schema.ok()) {
-    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read"},
+    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .reason = "CORRUPT_RESPONSE"},
                      fmt::format("the Arrow schema of the session cannot be read: {}", schema.status().message()));
   }
   return schema;

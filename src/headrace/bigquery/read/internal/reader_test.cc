@@ -130,11 +130,12 @@ TEST_P(StreamReaderTest, PermanentFaultsEndAtOnceWithAClearError) {
   struct Case {
     Code code;
     std::string says;
+    std::string reason;
   };
-  for (const Case& c :
-       {Case{Code::kResourceExhausted, "no delay"}, Case{Code::kNotFound, "does not exist"},
-        Case{Code::kPermissionDenied, "readsessions.getData"}, Case{Code::kFailedPrecondition, "offset"},
-        Case{Code::kInvalidArgument, "scripted"}, Case{Code::kInternal, "scripted"}, Case{Code::kUnauthenticated, "credentials"}}) {
+  for (const Case& c : {Case{Code::kResourceExhausted, "no delay", ""}, Case{Code::kNotFound, "does not exist", "NOT_FOUND"},
+                        Case{Code::kPermissionDenied, "readsessions.getData", "PERMISSION_DENIED"},
+                        Case{Code::kFailedPrecondition, "offset", "OFFSET"}, Case{Code::kInvalidArgument, "scripted", ""},
+                        Case{Code::kInternal, "scripted", ""}, Case{Code::kUnauthenticated, "credentials", "CREDENTIALS"}}) {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.after_messages = 2, .code = c.code}});
     Bench bench(server);
@@ -144,6 +145,7 @@ TEST_P(StreamReaderTest, PermanentFaultsEndAtOnceWithAClearError) {
     EXPECT_THAT(all.status.message(),
                 AllOf(HasSubstr(server.StreamName(0)), HasSubstr("at offset 200"), HasSubstr(CodeName(c.code)), HasSubstr(c.says)));
     EXPECT_THAT(all.status.message(), Not(HasSubstr("expired")));
+    EXPECT_EQ(GetErrorInfo(all.status)->reason, c.reason);
     EXPECT_EQ(server.reads().size(), 1U);
     EXPECT_EQ(bench.count("readRetries"), 0);
   }
@@ -205,6 +207,75 @@ TEST_P(StreamReaderTest, AnEndBeforeTheLastFractionIsAskedOnceMore) {
     ASSERT_EQ(server.reads().size(), 2U) << "once, and not again at the true end";
     EXPECT_EQ(server.reads()[1].offset, int64_t{100} * after);
   }
+}
+
+// What the first response would have told is lost with it: of a stream with one response nothing came, and nobody missed it.
+TEST_P(StreamReaderTest, AnEndBeforeTheFirstResponseIsAskedAgain) {
+  using enum Fault::Kind;
+  for (const int64_t rows : {int64_t{100}, kRows}) {
+    for (const Fault::Kind kind : {kSkip, kCleanEnd}) {
+      for (const size_t times : {1, 3}) {
+        if (rows == kRows && kind == kSkip) continue;  // the second response tells
+        ScriptedServer server(OneStream(rows));
+        server.ScriptReads(std::vector<Fault>(times, Fault{.kind = kind}));
+        Bench bench(server);
+        auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+        ASSERT_TRUE(all.status.ok()) << all.status;
+        EXPECT_EQ(all.ids, Range(0, rows));
+        EXPECT_EQ(Offsets(server), std::vector<int64_t>(times + 1, 0));
+      }
+    }
+  }
+  ScriptedServer server(OneStream(0));
+  Bench bench(server);
+  auto none = Drain(bench.Open(MakeRows(0)->schema()).get());
+  ASSERT_TRUE(none.status.ok()) << none.status;
+  EXPECT_TRUE(none.ids.empty());
+  EXPECT_EQ(server.reads().size(), 4U) << "the fourth end is believed";
+}
+
+// Responses that say nothing of their place are not at fraction 0.
+TEST_P(StreamReaderTest, ResponsesThatTellNothingHideNoFault) {
+  using enum Fault::Kind;
+  for (const Fault::Kind kind : {kCleanEnd, kDouble, kSkip, kStatus}) {
+    for (const int after : {1, 5, 9}) {
+      auto table = OneStream();
+      table.empty_messages = true;
+      table.empty_tell_nothing = true;
+      ScriptedServer server(table);
+      server.ScriptReads({{.kind = kind, .after_messages = after}});
+      Bench bench(server);
+      auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+      ASSERT_TRUE(all.status.ok()) << all.status;
+      EXPECT_EQ(all.ids, Range(0, kRows)) << after;
+      EXPECT_EQ(server.reads().size(), 2U);
+    }
+  }
+}
+
+// A session that expires ends its streams, and answers with the code of an offset beyond the end.
+TEST_P(StreamReaderTest, AnExpiredSessionIsNoEnd) {
+  const Fault ended{.kind = Fault::Kind::kCleanEnd, .after_messages = 5};
+  for (const bool says : {false, true}) {
+    for (const Code code : {Code::kFailedPrecondition, Code::kOutOfRange}) {
+      ScriptedServer server(OneStream());
+      server.ScriptReads({ended, {.code = code, .message = says ? "session expired at 12:00" : "scripted"}});
+      Bench bench(server);
+      const int64_t now = std::chrono::duration_cast<milliseconds>(bench.clock.Now().time_since_epoch()).count();
+      if (!says) bench.stream.session_expires_ms = now - 1000;
+      auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+      EXPECT_EQ(all.ids, Range(0, 500));
+      ASSERT_FALSE(all.status.ok());
+      EXPECT_EQ(GetErrorInfo(all.status)->reason, "SESSION_EXPIRED");
+    }
+  }
+  // Once is not enough where nothing is said of the session.
+  ScriptedServer server(OneStream());
+  server.ScriptReads({ended, {.code = Code::kFailedPrecondition}, {.code = Code::kOutOfRange}});
+  Bench bench(server);
+  auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  EXPECT_EQ(all.ids, Range(0, kRows));
 }
 
 // A filter may leave the last fraction below 1, and a server may be asked past its end in vain: its end is believed the second time.

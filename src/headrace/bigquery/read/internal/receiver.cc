@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -40,6 +41,10 @@ MemoryBudget* UnlimitedBudget() {
   return budget;
 }
 
+bool SaysExpired(const rpc::RpcFailure& failure) {
+  return failure.code != Code::kUnauthenticated && failure.message.find("session expired") != std::string::npos;
+}
+
 void Count(MetricRegistry* metrics, std::string_view name, int64_t delta = 1) {
   if (metrics != nullptr) metrics->counter(name)->Add(delta);
 }
@@ -67,7 +72,12 @@ Receiver::~Receiver() { Cancel(); }  // the thread is joined by its own destruct
 
 void Receiver::Start() {
   opened_at_ = context_.clock->Monotonic();
-  thread_ = std::jthread([this] { Run(); });
+  try {
+    thread_ = std::jthread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    Finish(MakeError({.code = Code::kResourceExhausted, .resource = "threads", .reason = "TOO_MANY_THREADS"},
+                     fmt::format("cannot start the thread that receives {}: {}. Give fewer readers", ShortName(name_), error.what())));
+  }
 }
 
 void Receiver::Cancel() {
@@ -226,12 +236,10 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
     if (stop_.stop_requested()) return Stopped{};
     if (std::holds_alternative<rpc::StreamEnd>(event)) return rpc::StreamEnd{};
     if (auto* failure = std::get_if<rpc::RpcFailure>(&event)) {
-      // Asked past its end, a stream of the service ends cleanly (fact R1); other servers say that the offset is beyond it.
+      // Asked past its end, a stream of the service ends cleanly (fact R1); other servers say that the offset is beyond it. An expired
+      // session may answer with the same codes, and says nothing of rows.
       const bool past_end = failure->code == Code::kOutOfRange || failure->code == Code::kFailedPrecondition;
-      if (end_asked_at_ == received_ && past_end) {
-        end_is_told_ = true;
-        return rpc::StreamEnd{};
-      }
+      if (end_asked_at_ == received_ && past_end && !IsPastExpiry() && !SaysExpired(*failure)) return rpc::StreamEnd{};
       if (failure->stalled) call->MarkConnectionBroken();  // a new attempt on the same dead path would stall again (facts U65, U72)
       return std::move(*failure);
     }
@@ -253,7 +261,7 @@ Receiver::Outcome Receiver::ReceiveAll(rpc::RetryState* retry) {
       return WithContext(message.status(), fmt::format("stream {} at offset {}", ShortName(stream_.stream), received_));
     }
     // A server that begins anew where it was only asked whether more rows come ignores offsets: it had said all.
-    if (end_asked_at_ == received_ && message->progress_start < seen_fraction_ / 2) {
+    if (end_asked_at_ == received_ && message->progress_end > 0 && message->progress_start < seen_fraction_ / 2) {
       end_is_told_ = true;
       return rpc::StreamEnd{};
     }
@@ -276,7 +284,7 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
   const bool avro = stream_.format == SourceFormat::kAvro;
   if (avro ? message.has_arrow : message.has_avro) {
     return MakeError(
-        {.code = Code::kDataLoss, .service = kService, .method = "ReadRows", .resource = stream_.stream},
+        {.code = Code::kDataLoss, .service = kService, .method = "ReadRows", .resource = stream_.stream, .reason = "CORRUPT_RESPONSE"},
         fmt::format("{}: the session is of {}, but the service answered in {}", where(), avro ? "Avro" : "Arrow", avro ? "Arrow" : "Avro"));
   }
   ARROW_RETURN_NOT_OK(CheckResumed(message));
@@ -288,9 +296,10 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
                     .is_open = true};
   seen_fraction_ = place.seen;
   received_ += message.row_count;
-  call_end_ = message.progress_end;
-  last_ = {message.progress_start, message.progress_end, message.row_count};
+  // A message without rows and place changes nothing.
   if (message.row_count > 0 || message.progress_end > 0) {
+    call_end_ = message.progress_end;
+    last_ = {message.progress_start, message.progress_end, message.row_count};
     latest_ = message.progress_end > 0 ? seen_fraction_ : kNowhere;
     inside_ = false;
   }
@@ -357,7 +366,9 @@ std::optional<std::string> Receiver::FindGap(const ReadRowsMessage& message) {
 
 bool Receiver::EndsTooEarly() {
   constexpr double kAll = 1 - 1e-9;
-  if (seen_fraction_ <= 0 || seen_fraction_ >= kAll || !fractions_rise_ || end_is_told_) return false;
+  if (seen_fraction_ >= kAll || !fractions_rise_ || end_is_told_) return false;
+  // Rows whose place nobody told. But where nothing has come at all, the one response of the stream may have been lost.
+  if (seen_fraction_ <= 0 && received_ > 0) return false;
   if (std::exchange(end_asked_at_, received_) != received_) end_asks_ = 0;
   // Nothing may be lost where a filter let no more rows through: then the calls that ask bring none. One is not enough: what was lost may
   // be lost again.
@@ -410,6 +421,10 @@ arrow::Status Receiver::WaitToReopen(const rpc::RpcFailure& failure, rpc::RetryS
   return arrow::Status::OK();
 }
 
+bool Receiver::IsPastExpiry() const {
+  return stream_.session_expires_ms > 0 && MillisSinceEpoch(context_.clock->Now()) > stream_.session_expires_ms;
+}
+
 arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_view what) const {
   ErrorInfo info{.code = failure.code,
                  .service = kService,
@@ -418,11 +433,10 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
                  .retryable = rpc::ClassifyReadRows(failure) != rpc::FaultKind::kPermanent};
   std::string text = fmt::format("ReadRows of stream {} at offset {} {} {}: {}", ShortName(stream_.stream), received_, what,
                                  CodeName(failure.code), failure.message);
-  const int64_t now = MillisSinceEpoch(context_.clock->Now());
-  const bool is_over = stream_.session_expires_ms > 0 && now > stream_.session_expires_ms;
   // Which status an expired session answers was never measured (fact R7), so the clock, or the server's words, add the hint and decide
   // nothing.
-  if (is_over || (failure.code != Code::kUnauthenticated && failure.message.find("session expired") != std::string::npos)) {
+  const bool is_over = IsPastExpiry();
+  if (is_over || SaysExpired(failure)) {
     info.reason = "SESSION_EXPIRED";
     const int64_t lived = stream_.session_created_ms > 0 ? (stream_.session_expires_ms - stream_.session_created_ms) / 60'000 : 0;
     text += fmt::format(
@@ -445,8 +459,14 @@ arrow::Status Receiver::ReadError(const rpc::RpcFailure& failure, std::string_vi
   }
   if (failure.code == Code::kResourceExhausted)
     text += ". The service gave no delay after which to try again; use fewer readers or ask for more quota";
-  if (failure.code == Code::kPermissionDenied) text += ". Needed: bigquery.readsessions.getData (role roles/bigquery.readSessionUser)";
-  if (failure.code == Code::kNotFound) text += ". The session or its stream does not exist (any more)";
+  if (failure.code == Code::kPermissionDenied) {
+    info.reason = "PERMISSION_DENIED";
+    text += ". Needed: bigquery.readsessions.getData (role roles/bigquery.readSessionUser)";
+  }
+  if (failure.code == Code::kNotFound) {
+    info.reason = "NOT_FOUND";
+    text += ". The session or its stream does not exist (any more)";
+  }
   if (failure.code == Code::kFailedPrecondition || failure.code == Code::kOutOfRange) {
     info.reason = "OFFSET";
     text += ". The offset may lie beyond the end of the stream: the position does not belong to this session";

@@ -61,6 +61,7 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
+  /// A thread that cannot be started is the error that Pop answers.
   void Start();
   using Item = std::variant<Received, StreamCut, StreamDone>;
   /// The next response or cut, in their order, or the end of the stream. An error comes after everything that was received before it.
@@ -152,6 +153,8 @@ class Receiver {
   arrow::Result<MemoryReservation> ReserveForNext();
   /// `limit`, or what is left of total_limit if that is less; zero = none.
   Duration Within(Duration limit) const;
+  /// By this clock and what the plan was told.
+  bool IsPastExpiry() const;
   arrow::Status ReadError(const rpc::RpcFailure& failure, std::string_view what) const;
   arrow::Status OffsetIgnored(double at) const;
   void Finish(arrow::Status status);

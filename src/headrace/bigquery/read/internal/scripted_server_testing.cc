@@ -226,9 +226,15 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
         api::ReadRowsResponse empty;
         *empty.mutable_stats() = response.stats();
         empty.mutable_stats()->mutable_progress()->set_at_response_end(response.stats().progress().at_response_start());
+        if (table.empty_tell_nothing) empty.clear_stats();
         writer->Write(empty);
+        if (struck && fault.kind == Fault::Kind::kDouble) {
+          writer->Write(response);
+          writer->Write(empty);
+        }
+      } else if (struck && fault.kind == Fault::Kind::kDouble) {
+        writer->Write(response);
       }
-      if (struck && fault.kind == Fault::Kind::kDouble) writer->Write(response);
       if (!AwaitAllowed(context, sent)) return grpc::Status::CANCELLED;
       if (!writer->Write(response)) return grpc::Status::CANCELLED;
       row = end;

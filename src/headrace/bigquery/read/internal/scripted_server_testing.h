@@ -40,10 +40,11 @@ struct ServedTable {
   bool full_ipc_streams = false;  // fact U48
   bool schema_in_first = false;   // of each call, as the service does
   bool report_progress = true;
-  bool progress_end_only = false;  // the start of each response stays 0
-  double progress_end_share = 1;   // of the right fraction: below 1 the responses do not meet
-  std::string behind_rows{};       // bytes behind the IPC message of each response
-  bool empty_messages = false;     // one without rows before each
+  bool progress_end_only = false;   // the start of each response stays 0
+  double progress_end_share = 1;    // of the right fraction: below 1 the responses do not meet
+  std::string behind_rows{};        // bytes behind the IPC message of each response
+  bool empty_messages = false;      // one without rows before each
+  bool empty_tell_nothing = false;  // nor a fraction in those
   bool empty_message_at_end = false;
   int32_t throttle_percent = 0;
   int64_t expire_seconds = 0;    // of the session, since 1970; 0 = not told

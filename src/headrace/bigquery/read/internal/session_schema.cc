@@ -16,7 +16,7 @@ arrow::Result<std::shared_ptr<arrow::Schema>> SessionSchema(SourceFormat format,
   }
   const auto schema = avro::Schema::Parse(bytes);
   if (!schema.ok()) {
-    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read"},
+    return MakeError({.code = Code::kDataLoss, .service = "BigQuery Storage Read", .reason = "CORRUPT_RESPONSE"},
                      fmt::format("the Avro schema of the session cannot be read: {}", schema.status().message()));
   }
   ARROW_ASSIGN_OR_RAISE(const TableSchema table, avro::FromAvroSchema(**schema));
