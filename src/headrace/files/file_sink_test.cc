@@ -1,10 +1,12 @@
 #include "headrace/files/file_sink.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <future>
 #include <random>
 
 #include <arrow/json/from_string.h>
@@ -19,6 +21,7 @@
 #include "headrace/files/file_sink_testing.h"
 #include "headrace/files/internal/output_file.h"
 #include "headrace/files/internal/sink_state.h"
+#include "headrace/files/internal/standard_stream.h"
 #include "headrace/files/manifest.h"
 #include "headrace/files/read_table.h"
 #include "headrace/types/type_table.h"
@@ -486,6 +489,34 @@ TEST(StandardOutputTest, AReaderThatWentAwayIsAnError) {
   close(ends[1]);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(GetErrorInfo(status)->reason, "OUTPUT_CLOSED");
+}
+
+TEST(StandardOutputTest, AWaitForItsReaderCanBeCancelled) {
+  for (const bool non_blocking : {false, true}) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, non_blocking ? O_NONBLOCK : 0), 0);
+    auto interrupt = std::make_shared<StreamInterrupt>();
+    auto out = OpenOutputDescriptor(ends[1], interrupt);
+    const std::string text(1'000'000, 'x');
+    auto writing = std::async(std::launch::async, [&] { return out->Write(text.data(), static_cast<int64_t>(text.size())); });
+    std::string taken(200'000, ' ');
+    for (size_t got = 0; got < taken.size();) {
+      pollfd ready{.fd = ends[0], .events = POLLIN, .revents = 0};
+      ASSERT_EQ(poll(&ready, 1, 10'000), 1);
+      const auto more = read(ends[0], taken.data() + got, taken.size() - got);
+      ASSERT_GT(more, 0);
+      got += static_cast<size_t>(more);
+    }
+    EXPECT_EQ(taken.find_first_not_of('x'), std::string::npos);
+    EXPECT_EQ(writing.wait_for(std::chrono::milliseconds{50}), std::future_status::timeout) << "the pipe is full";
+    interrupt->Set();
+    ASSERT_EQ(writing.wait_for(std::chrono::seconds{10}), std::future_status::ready);
+    EXPECT_EQ(CodeOf(writing.get()), Code::kCancelled);
+    EXPECT_TRUE(out->Sync().ok() && out->Close().ok());
+    EXPECT_EQ(fcntl(ends[1], F_GETFD), 0) << "it stays open";
+    close(ends[0]);
+    close(ends[1]);
+  }
 }
 
 TEST(ArrowFileTest, CompressionsAndManifest) {

@@ -23,9 +23,10 @@ class TargetWriter final : public SinkWriter {
     if (target_->block_writes) {
       ++target_->waiting;
       target_->changed.notify_all();
-      target_->changed.wait_for(lock, std::chrono::seconds{20}, [&] { return !target_->block_writes; });
+      target_->changed.wait_for(lock, std::chrono::seconds{20}, [&] { return !target_->block_writes || cancelled_; });
       --target_->waiting;
     }
+    if (cancelled_) return arrow::Status::Cancelled("the writer was cancelled");
     for (auto row : RowsOf(*batch.rows)) {
       if (auto error = target_->write_errors.find(row); error != target_->write_errors.end() && !error->second.empty()) {
         auto status = error->second.front();
@@ -64,6 +65,12 @@ class TargetWriter final : public SinkWriter {
   void Abort() override {
     std::lock_guard<std::mutex> guard(target_->mutex);
     ++target_->aborts;
+    target_->changed.notify_all();
+  }
+  void Cancel() override {
+    std::lock_guard<std::mutex> guard(target_->mutex);
+    cancelled_ = !target_->ignore_cancel;
+    target_->changed.notify_all();
   }
 
  private:
@@ -73,6 +80,7 @@ class TargetWriter final : public SinkWriter {
   int next_ = 0;
   int64_t written_ = 0;
   int64_t rejected_ = 0;
+  bool cancelled_ = false;  // under the target's mutex
 };
 
 class TargetCommitter final : public Committer {

@@ -32,6 +32,7 @@ struct Target {
   int64_t lose_count = 0;  // rows that the writer forgets to count
   bool block_writes = false;
   bool block_commits = false;
+  bool ignore_cancel = false;  // a blocked write waits on
   // Seen:
   int prepares = 0;
   std::set<std::string> run_ids{};

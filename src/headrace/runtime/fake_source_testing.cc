@@ -76,6 +76,7 @@ class ScriptedReader final : public SplitReader {
   ~ScriptedReader() override {
     std::lock_guard<std::mutex> guard(script_->mutex);
     --script_->open_readers;
+    script_->changed.notify_all();
   }
 
   arrow::Result<ReadResult> Next() override {

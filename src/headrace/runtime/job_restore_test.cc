@@ -391,6 +391,27 @@ TEST_F(JobRestoreTest, CommitKEndsBeforeBarrierKPlusOne) {
   EXPECT_EQ(target_->SortedRows(), Rows(30));
 }
 
+TEST_F(JobRestoreTest, AFailedCommitIsAttachedToTheFailureBeforeIt) {
+  script_->splits = {{0, 30}};
+  script_->blocked = {6};
+  script_->errors[6] = {Lasting("first")};
+  target_->block_commits = true;
+  target_->commit_answers = {{CommitOutcome::kFailed, Lasting("second")}};
+  auto job = Make({.readers = 1, .checkpoint = kDirectory, .checkpoint_interval = 1s}).ValueOrDie();
+  auto running = std::async(std::launch::async, [&] { return job->Run(); });
+  ASSERT_TRUE(script_->WaitForBlocked(1));
+  clock_.Advance(1s);
+  ASSERT_TRUE(target_->WaitForWaiting(1));
+  script_->Unblock(6);
+  {
+    std::unique_lock<std::mutex> lock(target_->mutex);
+    ASSERT_TRUE(target_->changed.wait_for(lock, 10s, [&] { return target_->aborts > 0; })) << "the failure ends the writer";
+  }
+  target_->Release();
+  const auto status = running.get().status();
+  EXPECT_THAT(status.message(), ::testing::MatchesRegex(".*first; then: .*second.*"));
+}
+
 TEST_F(JobRestoreTest, OneCheckpointIsKeptOnceItIsCommittedAndTwoBefore) {
   Fresh();
   size_t most = 0;

@@ -276,6 +276,41 @@ TEST_F(JobTest, AFailingWriterStopsReadersAndIsAborted) {
   EXPECT_EQ(target_->aborts, 1);
 }
 
+// Whoever reads a pipe may never go on.
+TEST_F(JobTest, AStopAtOnceAndAFailureEndAWriteThatWaits) {
+  for (const bool fails : {false, true}) {
+    script_->splits = {{0, 10}};
+    target_->block_writes = true;
+    if (fails) script_->blocked = {6}, script_->errors[6] = {Lasting()};
+    auto job = Make({.readers = 1}).ValueOrDie();
+    auto running = std::async(std::launch::async, [&] { return job->Run(); });
+    ASSERT_TRUE(target_->WaitForWaiting(1));
+    fails ? script_->Unblock(6) : job->StopNow();
+    ASSERT_EQ(running.wait_for(std::chrono::seconds{10}), std::future_status::ready);
+    EXPECT_EQ(CodeOf(running.get().status()), fails ? Code::kPermissionDenied : Code::kCancelled);
+  }
+}
+
+TEST_F(JobTest, AFailureStaysTheResultThoughAStopComesAfterIt) {
+  script_->splits = {{0, 10}, {10, 20}};
+  script_->blocked = {6, 13};
+  script_->errors[6] = {Lasting()};
+  target_->block_writes = target_->ignore_cancel = true;
+  auto job = Make({.readers = 2, .writers = 1}).ValueOrDie();
+  auto running = std::async(std::launch::async, [&] { return job->Run(); });
+  ASSERT_TRUE(target_->WaitForWaiting(1));
+  ASSERT_TRUE(script_->WaitForBlocked(2));
+  script_->Unblock(6);
+  {
+    std::unique_lock<std::mutex> lock(script_->mutex);
+    ASSERT_TRUE(script_->changed.wait_for(lock, std::chrono::seconds{10}, [&] { return script_->open_readers == 0; }))
+        << "the failure of one stops the other";
+  }
+  job->StopNow();
+  target_->Release();
+  EXPECT_EQ(CodeOf(running.get().status()), Code::kPermissionDenied);
+}
+
 TEST_F(JobTest, AStopAtOnceEndsPlanningReadingAndCommitting) {
   script_->splits = {{0, 10}};
   script_->block_start = true;

@@ -58,6 +58,9 @@ class SinkWriter {
   virtual int64_t bytes_written() const { return 0; }
   /// Gives up: releases resources quickly, leaves what a checkpoint names.
   virtual void Abort() = 0;
+  /// Any thread, also while another call runs: the job ends at once. A wait for somebody else (whoever reads a pipe, a service) ends soon
+  /// with Cancelled; what does not wait needs nothing.
+  virtual void Cancel() {}
 };
 
 /// Idempotent: the same committable twice is one effect, also in another process.

@@ -30,7 +30,7 @@ class StandardInput {
  private:
   class Stream;
   const int descriptor_;
-  const std::shared_ptr<InputInterrupt> interrupt_ = std::make_shared<InputInterrupt>();
+  const std::shared_ptr<StreamInterrupt> interrupt_ = std::make_shared<StreamInterrupt>();
   std::mutex mutex_;
   std::shared_ptr<Stream> stream_;
   bool taken_ = false;

@@ -14,17 +14,22 @@ FileSinkWriter::FileSinkWriter(FileSystem* files, FileWriterSettings settings, s
       settings_(std::move(settings)),
       schema_(std::move(schema)),
       prepared_(std::move(inherited)),
-      checkpoint_(settings_.first_checkpoint) {}
+      checkpoint_(settings_.first_checkpoint),
+      interrupt_(settings_.output_descriptor >= 0 ? std::make_shared<StreamInterrupt>() : nullptr) {}
 
 std::string FileSinkWriter::TempPath(const std::string& name) const {
   return JoinPath(settings_.directory, settings_.single_name.empty() ? TempPartName(name) : TempSingleName(name, settings_.run_id));
+}
+
+void FileSinkWriter::Cancel() {
+  if (interrupt_ != nullptr) interrupt_->Set();
 }
 
 arrow::Status FileSinkWriter::OpenFile() {
   if (settings_.output_descriptor >= 0) {
     name_ = settings_.single_name;
     if (output_ended_) return Unsupported("checkpoint", "standard output was ended by a checkpoint and cannot be continued");
-    return OutputFile::Over(OpenOutputDescriptor(settings_.output_descriptor), schema_, settings_.encoding).Value(&file_);
+    return OutputFile::Over(OpenOutputDescriptor(settings_.output_descriptor, interrupt_), schema_, settings_.encoding).Value(&file_);
   }
   name_ = settings_.single_name.empty() ? PartName(settings_.run_id, settings_.writer_index, checkpoint_, sequence_++, settings_.extension)
                                         : settings_.single_name;

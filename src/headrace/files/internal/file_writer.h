@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/files/internal/output_file.h"
+#include "headrace/files/internal/standard_stream.h"
 #include "headrace/runtime/sink.h"
 
 namespace headrace {
@@ -35,6 +36,7 @@ class FileSinkWriter final : public SinkWriter {
   int64_t written() const override { return written_; }
   int64_t bytes_written() const override;
   void Abort() override;
+  void Cancel() override;
 
  private:
   arrow::Status OpenFile();
@@ -52,7 +54,8 @@ class FileSinkWriter final : public SinkWriter {
   std::unique_ptr<OutputFile> file_;
   int64_t written_ = 0;
   int64_t closed_bytes_ = 0;
-  bool output_ended_ = false;  // standard output cannot be begun a second time
+  const std::shared_ptr<StreamInterrupt> interrupt_;  // of standard output
+  bool output_ended_ = false;                         // standard output cannot be begun a second time
 };
 
 }  // namespace headrace

@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include <arrow/buffer.h>
+#include <climits>
 #include <fmt/format.h>
 
 namespace headrace {
@@ -29,42 +31,76 @@ arrow::Status StreamError(int error, std::string_view what) {
     info.code = Code::kFailedPrecondition;
     return MakeError(std::move(info), fmt::format("cannot {}: it is closed", what));
   }
-  if (error == ENOSPC || error == EFBIG) info.code = Code::kResourceExhausted, info.reason = "DISK_FULL";
+  if (error == ENOSPC || error == EFBIG || error == EDQUOT) info.code = Code::kResourceExhausted, info.reason = "DISK_FULL";
   return MakeError(std::move(info), fmt::format("cannot {}: {}", what, std::strerror(error)));
 }
 
-/// Whether to try again: after a signal, and (having waited) on a descriptor that somebody made non-blocking.
-bool Retry(int descriptor, short events) {
+/// Whether to try again: after a signal, and on a descriptor that somebody made non-blocking: at once when the caller waits itself.
+bool Retry(int descriptor, short events, bool caller_waits) {
   if (errno == EINTR) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+  if (caller_waits) return true;
   pollfd waiting{.fd = descriptor, .events = events, .revents = 0};
   return poll(&waiting, 1, -1) >= 0 || errno == EINTR;
 }
 
 class OutputDescriptor final : public WritableFile {
  public:
-  explicit OutputDescriptor(int descriptor) : descriptor_(descriptor) {}
+  OutputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt) : descriptor_(descriptor), interrupt_(std::move(interrupt)) {
+    struct stat info{};
+    waits_for_a_reader_ = fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode);
+  }
   arrow::Status Write(const void* data, int64_t size) override {
     const char* next = static_cast<const char*>(data);
     while (size > 0) {
-      ssize_t done = write(descriptor_, next, static_cast<size_t>(size));
-      if (done < 0 && Retry(descriptor_, POLLOUT)) continue;
+      int64_t piece = size;
+      const bool waits = waits_for_a_reader_ && interrupt_ != nullptr;
+      if (waits) {
+        ARROW_RETURN_NOT_OK(Wait());
+        piece = std::min<int64_t>(size, PIPE_BUF);  // as much as a pipe that is ready takes without waiting
+      }
+      ssize_t done = write(descriptor_, next, static_cast<size_t>(piece));
+      if (done < 0 && Retry(descriptor_, POLLOUT, waits)) continue;
       if (done < 0) return StreamError(errno, "write to standard output");
       next += done;
       size -= done;
     }
     return arrow::Status::OK();
   }
-  arrow::Status Sync() override { return arrow::Status::OK(); }
-  arrow::Status Close() override { return arrow::Status::OK(); }
+  arrow::Status Sync() override {
+    // What is no file has nothing to sync (EINVAL), and a file system that cannot sync has not failed to write.
+    while (fsync(descriptor_) != 0) {
+      if (errno == EINTR) continue;
+      if (errno != EIO && errno != ENOSPC && errno != EDQUOT) break;
+      return StreamError(errno, "write to standard output");
+    }
+    return arrow::Status::OK();
+  }
+  arrow::Status Close() override {
+    // A quota or a full disk behind a network may show only here. The descriptor itself belongs to the process.
+    const int copy = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0 && close(copy) != 0 && errno != EINTR) return StreamError(errno, "write to standard output");
+    return arrow::Status::OK();
+  }
 
  private:
+  arrow::Status Wait() const {
+    pollfd waiting[] = {{interrupt_->descriptor(), POLLIN, 0}, {descriptor_, POLLOUT, 0}};
+    while (poll(waiting, 2, -1) < 0) {
+      if (errno != EINTR) return StreamError(errno, "wait for the reader of standard output");
+    }
+    if (waiting[0].revents != 0) return arrow::Status::Cancelled("writing to standard output was cancelled");
+    return arrow::Status::OK();
+  }
+
   const int descriptor_;
+  const std::shared_ptr<StreamInterrupt> interrupt_;
+  bool waits_for_a_reader_ = true;
 };
 
 class InputDescriptor final : public arrow::io::InputStream {
  public:
-  InputDescriptor(int descriptor, std::shared_ptr<InputInterrupt> interrupt) : descriptor_(descriptor), interrupt_(std::move(interrupt)) {}
+  InputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt) : descriptor_(descriptor), interrupt_(std::move(interrupt)) {}
   ~InputDescriptor() override = default;
 
   arrow::Result<int64_t> Read(int64_t size, void* out) override {
@@ -73,7 +109,7 @@ class InputDescriptor final : public arrow::io::InputStream {
     while (total < size) {
       if (interrupt_ != nullptr) ARROW_RETURN_NOT_OK(Wait());
       ssize_t got = read(descriptor_, static_cast<char*>(out) + total, static_cast<size_t>(size - total));
-      if (got < 0 && Retry(descriptor_, POLLIN)) continue;
+      if (got < 0 && Retry(descriptor_, POLLIN, interrupt_ != nullptr)) continue;
       if (got < 0) return StreamError(errno, "read standard input");
       if (got == 0) break;
       total += got;
@@ -114,28 +150,30 @@ class InputDescriptor final : public arrow::io::InputStream {
   }
 
   const int descriptor_;
-  const std::shared_ptr<InputInterrupt> interrupt_;
+  const std::shared_ptr<StreamInterrupt> interrupt_;
   int64_t position_ = 0;
   bool closed_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<WritableFile> OpenOutputDescriptor(int descriptor) { return std::make_unique<OutputDescriptor>(descriptor); }
+std::unique_ptr<WritableFile> OpenOutputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt) {
+  return std::make_unique<OutputDescriptor>(descriptor, std::move(interrupt));
+}
 
-InputInterrupt::InputInterrupt() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+StreamInterrupt::StreamInterrupt() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-InputInterrupt::~InputInterrupt() {
+StreamInterrupt::~StreamInterrupt() {
   if (event_ >= 0) close(event_);
 }
 
-void InputInterrupt::Set() {
+void StreamInterrupt::Set() {
   const uint64_t one = 1;
   while (write(event_, &one, sizeof one) < 0 && errno == EINTR) {
   }
 }
 
-std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor, std::shared_ptr<InputInterrupt> interrupt) {
+std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt) {
   return std::make_shared<InputDescriptor>(descriptor, std::move(interrupt));
 }
 

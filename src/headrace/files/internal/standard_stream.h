@@ -9,16 +9,13 @@
 
 namespace headrace {
 
-/// Sync and Close do nothing. A reader that went away is CANCELLED with the reason OUTPUT_CLOSED.
-std::unique_ptr<WritableFile> OpenOutputDescriptor(int descriptor);
-
-/// Ends the wait for input, which may be for ever: nobody has to type or write anything. Any thread.
-class InputInterrupt {
+/// Ends the wait for whoever writes the input or reads the output, which may be for ever: nobody has to. Any thread.
+class StreamInterrupt {
  public:
-  InputInterrupt();
-  ~InputInterrupt();
-  InputInterrupt(const InputInterrupt&) = delete;
-  InputInterrupt& operator=(const InputInterrupt&) = delete;
+  StreamInterrupt();
+  ~StreamInterrupt();
+  StreamInterrupt(const StreamInterrupt&) = delete;
+  StreamInterrupt& operator=(const StreamInterrupt&) = delete;
 
   /// What waits, and what would wait later, answers CANCELLED.
   void Set();
@@ -29,7 +26,11 @@ class InputInterrupt {
   const int event_;
 };
 
+/// Close reports what a file system tells late (a quota, a disk behind a network), and leaves the descriptor open. A reader that went away
+/// is CANCELLED with the reason OUTPUT_CLOSED. `interrupt` may be null.
+std::unique_ptr<WritableFile> OpenOutputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt = nullptr);
+
 /// Read answers fewer bytes than asked for only at the end. `interrupt` may be null.
-std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor, std::shared_ptr<InputInterrupt> interrupt = nullptr);
+std::shared_ptr<arrow::io::InputStream> OpenInputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt = nullptr);
 
 }  // namespace headrace

@@ -232,7 +232,7 @@ arrow::Status JobRun::StartThreads(std::vector<std::unique_ptr<SinkWriter>> writ
     if (readers > 1 && SharesWork(parts_.options, *parts_.source)) threads_.emplace_back([this] { ShareWork(); });
   } catch (const std::system_error& error) {
     StopThreads();
-    return MakeError({.code = Code::kResourceExhausted, .resource = "threads"},
+    return MakeError({.code = Code::kResourceExhausted, .resource = "threads", .reason = "TOO_MANY_THREADS"},
                      fmt::format("cannot start {} reader and {} writer threads: {}. Give fewer readers or writers", readers, writers.size(),
                                  error.what()));
   }
@@ -298,12 +298,19 @@ arrow::Status JobRun::TakeCheckpoint(bool last, bool final) {
   if (last) events_->StopReaders();
   ARROW_ASSIGN_OR_RAISE(auto answers, events_->WaitForAnswers(next.checkpoint));
   ARROW_RETURN_NOT_OK(AddUp(answers, &next));
-  if (parts_.store != nullptr) ARROW_RETURN_NOT_OK(parts_.store->Write(next));
+  if (parts_.store != nullptr) ARROW_RETURN_NOT_OK(OrFirstCause(parts_.store->Write(next)));
   state_ = std::move(next);
-  ARROW_RETURN_NOT_OK(Commit(state_));
+  ARROW_RETURN_NOT_OK(OrFirstCause(Commit(state_)));
   std::lock_guard<std::mutex> guard(look_mutex_);
   last_checkpoint_ = state_.checkpoint;
   return arrow::Status::OK();
+}
+
+arrow::Status JobRun::OrFirstCause(arrow::Status status) {
+  // A thread may have failed meanwhile: then this is a later error, attached to the first.
+  if (status.ok() || events_->status().ok() || CodeOf(status) == Code::kCancelled) return status;
+  events_->Fail(status);
+  return events_->status();
 }
 
 arrow::Status JobRun::AddUp(const std::vector<WriterAnswer>& answers, CheckpointState* next) const {

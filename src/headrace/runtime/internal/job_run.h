@@ -68,6 +68,8 @@ class JobRun {
   void ShareWork();
   arrow::Result<JobEnd> Coordinate();
   arrow::Status TakeCheckpoint(bool last, bool final);
+  /// `status`, an error of the coordinator: attached to that of a thread which failed before it.
+  arrow::Status OrFirstCause(arrow::Status status);
   arrow::Status AddUp(const std::vector<WriterAnswer>& answers, CheckpointState* next) const;
   arrow::Status Commit(const CheckpointState& state);
   arrow::Status Finish();

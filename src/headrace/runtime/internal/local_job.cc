@@ -153,7 +153,8 @@ arrow::Result<JobResult> LocalJob::Run() {
     return MakeResult(JobEnd::kDone);
   }
   auto result = RunUntilDone();
-  if (result.ok() || !stop_now_.stop_requested()) return result;
+  // A failure of its own stays one, though a stop came meanwhile.
+  if (result.ok() || !stop_now_.stop_requested() || CodeOf(result.status()) != Code::kCancelled) return result;
   return MakeError({.code = Code::kCancelled, .resource = "job", .reason = "STOPPED"}, result.status().message());
 }
 

@@ -86,7 +86,7 @@ arrow::Status SplitThreads::Start(std::function<void(const arrow::Status&)> fail
   try {
     for (auto& loop : loops_) threads_.emplace_back([this, reader = loop.get()] { Run(reader); });
   } catch (const std::system_error& error) {
-    return MakeError({.code = Code::kResourceExhausted, .resource = "threads"},
+    return MakeError({.code = Code::kResourceExhausted, .resource = "threads", .reason = "TOO_MANY_THREADS"},
                      fmt::format("cannot start {} reader threads: {}. Give fewer readers", loops_.size(), error.what()));
   }
   return arrow::Status::OK();

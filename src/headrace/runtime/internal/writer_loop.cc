@@ -1,5 +1,6 @@
 #include "headrace/runtime/internal/writer_loop.h"
 
+#include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ void WriterLoop::Run() {
 }
 
 arrow::Status WriterLoop::Work() {
+  const std::stop_callback cancel(events_->writers(), [this] { writer_->Cancel(); });
   while (true) {
     ARROW_ASSIGN_OR_RAISE(auto item, queue_->Pop(events_->writers()));
     if (!item) return arrow::Status::OK();
