@@ -1,8 +1,10 @@
 """`headrace copy` against `headrace serve`: what lands in the files equals the source, and whatever is refused is refused early, by name and with its code."""
 
+import fcntl
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pyarrow as pa
@@ -351,6 +353,34 @@ def test_a_second_signal_stops_at_once_and_resume_still_completes(headrace, serv
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     assert process.returncode in (1, 4)  # 4 when the checkpoint was quicker than the second signal
+    run("resume", tmp_path / "job", "--max-rows-per-second", "0")
+    assert_same_rows(read_result(tmp_path / "out"), table)
+
+
+def test_signals_count_though_nobody_reads_standard_error(headrace, serve, run, table, tmp_path):
+    server = serve({TABLE: table}, "--message-rows", "250")
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = subprocess.Popen([headrace, "copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--max-rows-per-batch", "50",
+                                "--max-rows-per-second", "100", "--checkpoint", tmp_path / "job", "--checkpoint-interval", "200ms"],
+                               stdout=subprocess.DEVNULL, stderr=writing)
+    try:
+        wait_until(lambda: any(stream["rows_sent"] for stream in server.counters()["streams"]), 30, "rows on their way")
+        full = os.open(f"/proc/self/fd/{writing}", os.O_WRONLY | os.O_NONBLOCK)  # an opening of its own: only we do not wait
+        with pytest.raises(BlockingIOError):
+            while True:
+                os.write(full, b".")
+        for _ in range(3):
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            time.sleep(0.5)  # closer together they count as one
+        assert process.wait(timeout=10) in (1, 4)
+        os.close(full)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reading)
+        os.close(writing)
     run("resume", tmp_path / "job", "--max-rows-per-second", "0")
     assert_same_rows(read_result(tmp_path / "out"), table)
 

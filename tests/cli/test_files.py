@@ -244,6 +244,33 @@ def test_a_signal_ends_the_wait_for_standard_input(headrace, tmp_path):
     assert not (tmp_path / "out" / MANIFEST).exists()
 
 
+def test_a_signal_ends_the_wait_for_whoever_reads_standard_output(headrace, tmp_path):
+    big = write_parquet(make_table(20_000, seed=3), tmp_path / "big.parquet")
+    process = subprocess.Popen([headrace, "copy", big, "-", "--format", "csv", "--selected-fields", "id,name"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: fcntl.ioctl(process.stdout, termios.FIONREAD, b"\0" * 4) != b"\0" * 4, 20, "the first bytes")
+        time.sleep(0.5)
+        assert process.poll() is None, "the pipe is full"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 1
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_an_error_is_told_though_nobody_reads_standard_output(headrace, tmp_path):
+    (tmp_path / "1.csv").write_text("n\n" + "123456789\n" * 1_000_000)
+    (tmp_path / "2.csv").write_text("n\n" + "1\n" * 1_000 + "no number\n")
+    process = subprocess.Popen([headrace, "copy", tmp_path / "?.csv", "-", "--format", "csv", "--readers", "1", "--schema", '[{"name": "n", "type": "INT64"}]'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.wait(timeout=20) == 1
+    finally:
+        process.kill()
+        _, err = process.communicate()
+    assert "2.csv, line 1002" in err
+
+
 # Sources of several files -----------------------------------------------------------------------------------------------------------------------
 
 @pytest.fixture

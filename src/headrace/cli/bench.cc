@@ -113,18 +113,6 @@ std::string ToJson(const Measurement& seen) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// A handler that goes with what it uses, whichever way that ends.
-class SignalScope {
- public:
-  SignalScope(SignalWatcher& signals, std::function<void(int)> handler) : signals_(signals) { signals_.SetHandler(std::move(handler)); }
-  ~SignalScope() { signals_.SetHandler(nullptr); }
-  SignalScope(const SignalScope&) = delete;
-  SignalScope& operator=(const SignalScope&) = delete;
-
- private:
-  SignalWatcher& signals_;
-};
-
 /// Reads and drops. The time, and a first signal, end it with what was measured so far, also while it waits for a service that is silent.
 arrow::Result<Measurement> Measure(Session session, std::shared_ptr<const Source> source, const catalog::MeasureOptions& options) {
   MetricRegistry metrics;

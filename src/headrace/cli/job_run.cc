@@ -1,5 +1,10 @@
 #include "headrace/cli/job_run.h"
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +42,35 @@ bool IsClosedOutput(const arrow::Status& status) {
   const ErrorInfo* info = GetErrorInfo(status);
   return info != nullptr && info->reason == "OUTPUT_CLOSED";
 }
+
+/// Says what a signal asked for, on a thread of its own: where nobody reads standard error this waits, and the next signal must count.
+class Announcer {
+ public:
+  explicit Announcer(Console& console) : thread_([this, &console](const std::stop_token& stop) { Run(console, stop); }) {}
+  void Say(std::string text) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    texts_.push_back(std::move(text));
+    changed_.notify_all();
+  }
+
+ private:
+  /// Until it is stopped and has said everything.
+  void Run(Console& console, const std::stop_token& stop) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (changed_.wait(lock, stop, [this] { return !texts_.empty(); })) {
+      const std::string text = std::move(texts_.front());
+      texts_.pop_front();
+      lock.unlock();
+      console.Say(text);
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::string> texts_;
+  std::jthread thread_;  // last: it uses all of the above
+};
 
 int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) {
   bool stopped = result.end == JobEnd::kStoppedAtCheckpoint;
@@ -139,22 +173,22 @@ arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values
 int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metrics) {
   Console& console = session.console;
   bool resumable = !parts.options.checkpoint.empty();
-  session.signals.SetHandler([&](int count) {
-    if (count == 1) {
-      console.Say(resumable ? "stopping at a checkpoint (again: stop at once)" : "stopping; without --checkpoint nothing is kept");
-      job.StopAtCheckpoint();
-    } else {
-      console.Say("stopping at once");
-      job.StopNow();
-    }
-  });
   arrow::Result<JobResult> result = [&] {
+    Announcer announcer(console);
+    const SignalScope on_signal(session.signals, [&](int count) {
+      if (count == 1) {
+        job.StopAtCheckpoint();
+        announcer.Say(resumable ? "stopping at a checkpoint (again: stop at once)" : "stopping; without --checkpoint nothing is kept");
+      } else {
+        job.StopNow();
+        announcer.Say("stopping at once");
+      }
+    });
     ProgressReporter reporter(&console, [&job] { return job.progress(); });
     metrics.Follow([&job] { job.progress(); });
     return job.Run();
   }();
   metrics.Follow(nullptr);
-  session.signals.SetHandler(nullptr);
   if (!result.ok() && !console.json() && IsClosedOutput(result.status())) {
     console.Say("standard output was closed by its reader: the copy ends here");
     return kExitFailed;

@@ -32,14 +32,13 @@ int Serve(Session session) {
   local::Service service(*options);
   auto addresses = service.Start();
   if (!addresses.ok()) return Fail(session.console, addresses.status());
-  session.signals.SetHandler([&stop](int) { stop.request_stop(); });
+  const SignalScope on_signal(session.signals, [&stop](int) { stop.request_stop(); });
   for (const local::TableFile& table : options->load) session.console.Result(fmt::format("table {} from {}", table.name, table.path));
   session.console.Result(fmt::format("BigQuery Storage Read API at http://{}", addresses->grpc));
   session.console.Result(fmt::format("BigQuery REST API at http://{}", addresses->http));
   session.console.Result(fmt::format("admin at http://{}/headrace/ (health, counters, faults)", addresses->http));
   if (auto ready = WriteReadyFile(values, *addresses); !ready.ok()) return Fail(session.console, ready);
   service.Wait(stop.get_token());
-  session.signals.SetHandler(nullptr);
   service.Shutdown();
   return kExitDone;
 }

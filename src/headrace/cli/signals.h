@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace headrace::cli {
 
@@ -33,6 +34,18 @@ class SignalWatcher {
   int count_ = 0;
   std::optional<std::chrono::steady_clock::time_point> last_{};
   std::thread thread_;
+};
+
+/// A handler for as long as what it uses lives.
+class SignalScope {
+ public:
+  SignalScope(SignalWatcher& signals, std::function<void(int)> handler) : signals_(signals) { signals_.SetHandler(std::move(handler)); }
+  ~SignalScope() { signals_.SetHandler(nullptr); }
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+
+ private:
+  SignalWatcher& signals_;
 };
 
 }  // namespace headrace::cli
