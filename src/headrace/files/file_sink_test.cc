@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -492,9 +493,10 @@ TEST(StandardOutputTest, AReaderThatWentAwayIsAnError) {
 }
 
 TEST(StandardOutputTest, AWaitForItsReaderCanBeCancelled) {
-  for (const bool non_blocking : {false, true}) {
+  for (const std::string_view kind : {"pipe", "non-blocking pipe", "socket"}) {
+    SCOPED_TRACE(kind);
     int ends[2];
-    ASSERT_EQ(pipe2(ends, non_blocking ? O_NONBLOCK : 0), 0);
+    ASSERT_EQ(kind == "socket" ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe2(ends, kind == "pipe" ? 0 : O_NONBLOCK), 0);
     auto interrupt = std::make_shared<StreamInterrupt>();
     auto out = OpenOutputDescriptor(ends[1], interrupt);
     const std::string text(1'000'000, 'x');

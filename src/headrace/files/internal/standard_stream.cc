@@ -48,19 +48,26 @@ class OutputDescriptor final : public WritableFile {
  public:
   OutputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt) : descriptor_(descriptor), interrupt_(std::move(interrupt)) {
     struct stat info{};
-    waits_for_a_reader_ = fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode);
+    const bool known = fstat(descriptor, &info) == 0;
+    waits_ = interrupt_ != nullptr && (!known || !S_ISREG(info.st_mode));
+    // An opening of our own, so that nobody else's writes stop waiting.
+    if (waits_ && known && S_ISFIFO(info.st_mode)) {
+      own_ = open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+  }
+  ~OutputDescriptor() override {
+    if (own_ >= 0) close(own_);
   }
   arrow::Status Write(const void* data, int64_t size) override {
     const char* next = static_cast<const char*>(data);
     while (size > 0) {
       int64_t piece = size;
-      const bool waits = waits_for_a_reader_ && interrupt_ != nullptr;
-      if (waits) {
+      if (waits_) {
         ARROW_RETURN_NOT_OK(Wait());
-        piece = std::min<int64_t>(size, PIPE_BUF);  // as much as a pipe that is ready takes without waiting
+        if (own_ < 0) piece = std::min<int64_t>(size, PIPE_BUF);  // as much as what is ready takes without waiting
       }
-      ssize_t done = write(descriptor_, next, static_cast<size_t>(piece));
-      if (done < 0 && Retry(descriptor_, POLLOUT, waits)) continue;
+      ssize_t done = write(own_ >= 0 ? own_ : descriptor_, next, static_cast<size_t>(piece));
+      if (done < 0 && Retry(descriptor_, POLLOUT, waits_)) continue;
       if (done < 0) return StreamError(errno, "write to standard output");
       next += done;
       size -= done;
@@ -95,7 +102,8 @@ class OutputDescriptor final : public WritableFile {
 
   const int descriptor_;
   const std::shared_ptr<StreamInterrupt> interrupt_;
-  bool waits_for_a_reader_ = true;
+  bool waits_ = false;  // for a reader, and can be interrupted
+  int own_ = -1;        // the same pipe, non-blocking; negative = it cannot be opened
 };
 
 class InputDescriptor final : public arrow::io::InputStream {
