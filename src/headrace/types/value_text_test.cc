@@ -416,9 +416,9 @@ TEST(Utf8Test, ColumnsOfTexts) {
            Case{"ä", {0, 1}, false},
            Case{"ä", {0, 2, 2, 2}, true},  // empty ones at the end
            Case{"ä", {1, 2}, false},
-           Case{plain + "ä" + plain, {0, 200, 202, 402}, true},
-           Case{plain + "ä" + plain, {0, 201, 402}, false},
-           Case{plain + "\xFF" + plain, {0, 200, 401}, false},
+           Case{fmt::format("{0}ä{0}", plain), {0, 200, 202, 402}, true},
+           Case{fmt::format("{0}ä{0}", plain), {0, 201, 402}, false},
+           Case{fmt::format("{0}\xFF{0}", plain), {0, 200, 401}, false},
            Case{plain + "\xFF", {0, 201}, false},
            Case{plain + "\xFF", {0, 100, 200}, true},
        }) {
