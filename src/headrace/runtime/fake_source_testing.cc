@@ -35,6 +35,7 @@ class ScriptedEnumerator final : public SplitEnumerator {
     planned_ = true;
     ++script_->plans;
     std::vector<Split> splits;
+    splits.reserve(script_->splits.size());
     for (size_t i = 0; i < script_->splits.size(); ++i) splits.push_back(MakeRangeSplit(fmt::format("s{}", i), script_->splits[i]));
     if (!splits.empty() && !script_->first_id.empty()) splits.front().id = script_->first_id;
     inner_.AddSplitsBack(std::move(splits));
@@ -256,6 +257,7 @@ std::shared_ptr<arrow::RecordBatch> MakeRows(int64_t begin, int64_t end) {
 std::vector<int64_t> RowsOf(const arrow::RecordBatch& batch) {
   const auto& column = static_cast<const arrow::Int64Array&>(*batch.column(0));
   std::vector<int64_t> rows;
+  rows.reserve(static_cast<size_t>(column.length()));
   for (int64_t i = 0; i < column.length(); ++i) rows.push_back(column.Value(i));
   return rows;
 }

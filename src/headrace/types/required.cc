@@ -62,7 +62,7 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> DropInStruct(const arrow::Struc
 
 arrow::Result<std::shared_ptr<arrow::ArrayData>> DropInList(const arrow::ListArray& lists, const Seen& seen, const RowOf& row_of,
                                                             const std::string& path) {
-  const auto elements = lists.values();
+  const auto& elements = lists.values();
   Seen below(static_cast<size_t>(elements->length()), false);
   RowOf rows(static_cast<size_t>(elements->length()), 0);
   for (int64_t i = 0; i < lists.length(); ++i) {
