@@ -181,7 +181,7 @@ class Warnings final : public Logger {
 std::string StreamOf(int batches) {
   auto out = arrow::io::BufferOutputStream::Create().ValueOrDie();
   auto writer = arrow::ipc::MakeStreamWriter(out, IdSchema()).ValueOrDie();
-  for (int i = 0; i < batches; ++i) EXPECT_TRUE(writer->WriteRecordBatch(*Ids(2 * i, 2).rows).ok());
+  for (int i = 0; i < batches; ++i) EXPECT_TRUE(writer->WriteRecordBatch(*Ids(int64_t{2} * i, 2).rows).ok());
   EXPECT_TRUE(writer->Close().ok());
   return out->Finish().ValueOrDie()->ToString();
 }
