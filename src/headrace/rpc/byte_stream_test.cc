@@ -93,7 +93,7 @@ class Server final : public api::BigQueryRead::Service {
         LocalFileSystem());
   }
 
-  size_t message_bytes = 10;
+  std::atomic<size_t> message_bytes = 10;
   std::atomic<int> cancelled{0};
   std::mutex mutex;
   std::multimap<std::string, std::string> metadata;
@@ -141,7 +141,7 @@ TEST(ByteStream, EveryMessageThenTheEnd) {
     api::ReadRowsResponse response;
     ASSERT_TRUE(response.ParseFromString(Join(kept[static_cast<size_t>(i)])));
     EXPECT_EQ(response.row_count(), i);
-    EXPECT_EQ(response.arrow_record_batch().serialized_record_batch().size(), server.message_bytes);
+    EXPECT_EQ(response.arrow_record_batch().serialized_record_batch().size(), server.message_bytes.load());
     EXPECT_EQ(kept[static_cast<size_t>(i)].size, static_cast<int64_t>(response.ByteSizeLong()));
   }
 }
