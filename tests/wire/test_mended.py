@@ -269,6 +269,15 @@ def test_a_status_of_ok_before_the_end(wire, place):
     wire.assert_reopened_once(1000)
 
 
+@pytest.mark.parametrize("place", [{"messages": 0}, {"messages": 0, "share": 0.5}], ids=name_of)
+def test_a_status_of_ok_before_the_first_message(wire, place):
+    """Nothing has told anything yet: it might be a stream without rows."""
+    wire.proxy.set_faults(Fault(status_trailers(0, ""), call=1, **place))
+    wire.assert_mended()
+    (offsets,) = wire.proxy.opens().values()
+    assert offsets == [0, 0], offsets
+
+
 @pytest.mark.parametrize("how", ["drop", "duplicate", "swap", "flag"])
 def test_whole_messages_are_lost_or_doubled(small_messages, how):
     """What no protocol below notices (gRPC 1.51 drops a message with a flag that does not exist without a word). Each response says which part of its stream it is."""
