@@ -119,7 +119,9 @@ TEST_F(JobMetricsTest, ASplitThatWaitsForTheSinkIsNotStalled) {
   RunBeside({.readers = 2, .writers = 1, .memory_limit = 4 * kMiB}, [&](Job& job) {
     EXPECT_TRUE(target_->WaitForWaiting(1));
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-    while (seen_.Now("budgetBytes") < 3 * kMiB && std::chrono::steady_clock::now() < deadline) {
+    // One reader may have taken all of it before the other has begun.
+    const auto ready = [&] { return seen_.Now("budgetBytes") >= 3 * kMiB && job.progress().open_splits == 2; };
+    while (!ready() && std::chrono::steady_clock::now() < deadline) {
       clock_.Advance(std::chrono::seconds{1});
       std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
