@@ -44,6 +44,16 @@ bool Retry(int descriptor, short events, bool caller_waits) {
   return poll(&waiting, 1, -1) >= 0 || errno == EINTR;
 }
 
+/// Until `descriptor` is ready for `events`, or the interrupt is set. `what` is what is done then.
+arrow::Status Await(const StreamInterrupt& interrupt, int descriptor, short events, std::string_view what) {
+  pollfd waiting[] = {{interrupt.descriptor(), POLLIN, 0}, {descriptor, events, 0}};
+  while (poll(waiting, 2, -1) < 0) {
+    if (errno != EINTR) return StreamError(errno, what);
+  }
+  if (waiting[0].revents != 0) return arrow::Status::Cancelled("cancelled while waiting to ", what);
+  return arrow::Status::OK();
+}
+
 class OutputDescriptor final : public WritableFile {
  public:
   OutputDescriptor(int descriptor, std::shared_ptr<StreamInterrupt> interrupt) : descriptor_(descriptor), interrupt_(std::move(interrupt)) {
@@ -63,7 +73,7 @@ class OutputDescriptor final : public WritableFile {
     while (size > 0) {
       int64_t piece = size;
       if (waits_) {
-        ARROW_RETURN_NOT_OK(Wait());
+        ARROW_RETURN_NOT_OK(Await(*interrupt_, descriptor_, POLLOUT, "write to standard output"));
         if (own_ < 0) piece = std::min<int64_t>(size, PIPE_BUF);  // as much as what is ready takes without waiting
       }
       ssize_t done = write(own_ >= 0 ? own_ : descriptor_, next, static_cast<size_t>(piece));
@@ -91,15 +101,6 @@ class OutputDescriptor final : public WritableFile {
   }
 
  private:
-  arrow::Status Wait() const {
-    pollfd waiting[] = {{interrupt_->descriptor(), POLLIN, 0}, {descriptor_, POLLOUT, 0}};
-    while (poll(waiting, 2, -1) < 0) {
-      if (errno != EINTR) return StreamError(errno, "wait for the reader of standard output");
-    }
-    if (waiting[0].revents != 0) return arrow::Status::Cancelled("writing to standard output was cancelled");
-    return arrow::Status::OK();
-  }
-
   const int descriptor_;
   const std::shared_ptr<StreamInterrupt> interrupt_;
   bool waits_ = false;  // for a reader, and can be interrupted
@@ -115,7 +116,7 @@ class InputDescriptor final : public arrow::io::InputStream {
     if (position_ == 0) ARROW_RETURN_NOT_OK(CheckReadable());
     int64_t total = 0;
     while (total < size) {
-      if (interrupt_ != nullptr) ARROW_RETURN_NOT_OK(Wait());
+      if (interrupt_ != nullptr) ARROW_RETURN_NOT_OK(Await(*interrupt_, descriptor_, POLLIN, "read standard input"));
       ssize_t got = read(descriptor_, static_cast<char*>(out) + total, static_cast<size_t>(size - total));
       if (got < 0 && Retry(descriptor_, POLLIN, interrupt_ != nullptr)) continue;
       if (got < 0) return StreamError(errno, "read standard input");
@@ -146,15 +147,6 @@ class InputDescriptor final : public arrow::io::InputStream {
     struct stat info{};
     const bool closed = flags < 0 || (flags & O_ACCMODE) == O_WRONLY || (fstat(descriptor_, &info) == 0 && (info.st_mode & S_IFMT) == 0);
     return closed ? StreamError(EBADF, "read standard input") : arrow::Status::OK();
-  }
-
-  arrow::Status Wait() const {
-    pollfd waiting[] = {{interrupt_->descriptor(), POLLIN, 0}, {descriptor_, POLLIN, 0}};
-    while (poll(waiting, 2, -1) < 0) {
-      if (errno != EINTR) return StreamError(errno, "wait for standard input");
-    }
-    if (waiting[0].revents != 0) return arrow::Status::Cancelled("reading standard input was cancelled");
-    return arrow::Status::OK();
   }
 
   const int descriptor_;
