@@ -15,6 +15,7 @@
 #include "headrace/cli/progress.h"
 #include "headrace/cli/report_text.h"
 #include "headrace/cli/text.h"
+#include "headrace/runtime/job_metrics.h"
 #include "headrace/runtime/read.h"
 
 namespace headrace::cli {
@@ -162,9 +163,13 @@ arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source,
   return arrow::Status::OK();
 }
 
-arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, MetricsServer& metrics) {
+arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, const JobParts& parts, MetricsServer& metrics) {
   ARROW_ASSIGN_OR_RAISE(const auto port, MetricsPort(values));
   if (!port) return arrow::Status::OK();
+  // The job would do it as well, but a scrape may come before the job is made, and what did not happen must be there.
+  metrics.registry()->Register(JobMetrics());
+  metrics.registry()->Register(parts.source->metrics());
+  metrics.registry()->Register(parts.sink->metrics());
   ARROW_ASSIGN_OR_RAISE(const std::string url, metrics.Start(*port));
   console.Say(fmt::format("metrics at {}", url));
   return arrow::Status::OK();

@@ -41,8 +41,9 @@ arrow::Status CheckAsRun(const Arguments& arguments);
 arrow::Result<std::optional<int>> MetricsPort(const catalog::OptionValues& values);
 /// Says which server BigQuery is read from when it is not the service itself; refuses an endpoint that cannot be understood.
 arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source, const catalog::OptionValues& values);
-/// Serves metrics if --metrics-port asks for it, and says where. Before the job is made, which leaves traces.
-arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, MetricsServer& metrics);
+/// Serves metrics if --metrics-port asks for it, and says where. Before the job is made, which leaves traces; the first scrape has every
+/// metric of the job all the same.
+arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, const JobParts& parts, MetricsServer& metrics);
 /// Runs the job to its end and reports; answers the exit code.
 int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metrics);
 /// The environment of jobs started by the program.

@@ -9,6 +9,8 @@
 
 #include "headrace/bigquery/read/source.h"
 #include "headrace/catalog/metric_inventory.h"
+#include "headrace/cli/console.h"
+#include "headrace/cli/job_run.h"
 #include "headrace/cli/metrics_server.h"
 #include "headrace/files/file_sink.h"
 #include "headrace/files/file_source.h"
@@ -122,6 +124,29 @@ TEST_F(MetricsTest, EachMetricOfAFileSourceAndOfReadRowsIsCounted) {
   EXPECT_EQ(sum, kRows / 2 * (kRows / 2));
   EXPECT_EQ(reader->counts(), (RowCounts{.rows = kRows, .records = kRows / 2, .skipped = kRows / 2}));
   ExpectCounted(RowMetrics());
+}
+
+// A scraper that was told the address may be faster than the job is made.
+TEST_F(MetricsTest, TheFirstScrapeHasEveryMetricOfTheJob) {
+  auto source = bigquery::Source::Make({.table = "p.d.t", .bigquery_storage_endpoint = "http://localhost:1"}).ValueOrDie();
+  auto sink = FileSink::Make({.path = Path("out") + "/"}).ValueOrDie();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> said(std::tmpfile(), &std::fclose);
+  MetricsServer server;
+  Console console({.err = said.get()});
+  auto status =
+      StartMetrics(console, {{"metrics_port", "0"}}, {.source = source, .sink = sink, .options = {}, .resume_command = ""}, server);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(std::fseek(said.get(), 0, SEEK_SET), 0);
+  int port = 0;
+  ASSERT_EQ(std::fscanf(said.get(), "headrace: metrics at http://127.0.0.1:%d/metrics", &port), 1);
+  auto answer = httplib::Client("127.0.0.1", port).Get("/metrics");
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(answer->body, HasSubstr("\nheadrace_read_sessions_created_total 0\n"));
+  std::set<std::string, std::less<>> there;
+  for (const MetricValue& value : server.registry()->Collect()) there.insert(value.name);
+  for (const auto& infos : {JobMetrics(), source->metrics(), sink->metrics()}) {
+    for (const MetricInfo& info : infos) EXPECT_TRUE(there.contains(info.name)) << info.name;
+  }
 }
 
 TEST(MetricsServer, AnswersMetricsAndNothingElse) {

@@ -41,7 +41,7 @@ int Resume(Session session) {
     return Fail(session.console, status);
   }
   MetricsServer metrics;
-  if (auto status = StartMetrics(session.console, *values, metrics); !status.ok()) return Fail(session.console, status);
+  if (auto status = StartMetrics(session.console, *values, *parts, metrics); !status.ok()) return Fail(session.console, status);
   auto job = Job::Restore(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console, metrics));
   if (!job.ok()) return Fail(session.console, job.status());
   return RunJob(session, **job, *parts, metrics);
