@@ -217,7 +217,9 @@ TEST_F(TokenCalls, OneRefreshForManyCallsAtOnce) {
       threads.emplace_back([&] {
         start.arrive_and_wait();
         auto stream = ByteStream::Open(pool->Acquire(), Call(kRows));
-        if (std::holds_alternative<StreamEnd>(stream->Read(kLimit))) ++good;
+        const StreamEvent event = stream->Read(kLimit);
+        if (std::holds_alternative<StreamEnd>(event)) ++good;
+        if (const auto* failure = std::get_if<RpcFailure>(&event)) ADD_FAILURE() << failure->message;
       });
     }
     threads.clear();

@@ -99,17 +99,12 @@ TEST_P(CutTest, NearAndFarPartAreTheWholeStreamOnce) {
     auto far = ReadFar(bench, near.cuts.front());
     ASSERT_TRUE(far.status.ok()) << far.status;
     EXPECT_EQ(far.ids, Range(border, kRows));
-    // The message that was waited for when the answer came is of the original still.
+    // A message that was waited for when the answer came is of the original still.
     const std::string stream = server.StreamName(0);
-    if (messages > 0) {
-      EXPECT_EQ(Opened(server),
-                (std::vector<std::pair<std::string, int64_t>>{
-                    {stream, 0}, {ScriptedServer::Primary(stream), 100 * (messages + 1)}, {ScriptedServer::Remainder(stream), 0}}));
-    } else {  // The answer may even be there before anything is waited for.
-      EXPECT_THAT(Opened(server), testing::UnorderedElementsAre(testing::Pair(stream, 0),
-                                                                testing::Pair(ScriptedServer::Primary(stream), testing::AnyOf(0, 100)),
-                                                                testing::Pair(ScriptedServer::Remainder(stream), 0)));
-    }
+    EXPECT_THAT(Opened(server), testing::UnorderedElementsAre(
+                                    testing::Pair(stream, 0),
+                                    testing::Pair(ScriptedServer::Primary(stream), testing::AnyOf(100 * messages, 100 * (messages + 1))),
+                                    testing::Pair(ScriptedServer::Remainder(stream), 0)));
     EXPECT_EQ(bench.count("rowsRead"), kRows);
     EXPECT_EQ(bench.count("readRetries"), 0);
     EXPECT_EQ(bench.count("cutsRefused"), 0);
@@ -207,7 +202,8 @@ TEST_P(CutTest, ALostRaceIsRefusedAndTheOriginalGoesOn) {
   EXPECT_TRUE(all.cuts.empty());
   // The original was neither closed nor opened again.
   const std::string stream = server.StreamName(0);
-  EXPECT_EQ(Opened(server), (std::vector<std::pair<std::string, int64_t>>{{stream, 0}, {ScriptedServer::Primary(stream), 400}}));
+  EXPECT_THAT(Opened(server),
+              testing::ElementsAre(testing::Pair(stream, 0), testing::Pair(ScriptedServer::Primary(stream), testing::AnyOf(300, 400))));
   EXPECT_EQ(bench.count("cutsRefused"), 1);
   EXPECT_TRUE(Said(bench, "FAILED_PRECONDITION"));
 }

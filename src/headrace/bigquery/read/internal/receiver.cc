@@ -304,10 +304,11 @@ arrow::Status Receiver::Accept(ReadRowsMessage message, MemoryReservation memory
     inside_ = false;
   }
   throttled_.store(message.throttle_percent > 0, std::memory_order_relaxed);
+  // Under the lock: who sees the count finds the place and the rows, too.
+  std::unique_lock<std::mutex> lock(mutex_);
   Count(context_.metrics, "responses");
   Count(context_.metrics, "rowsRead", message.row_count);
   Count(context_.metrics, "bytesRead", message.row_count > 0 ? message.wire_bytes : 0);  // the same as Batch::wire_bytes
-  std::unique_lock<std::mutex> lock(mutex_);
   if (message.row_count > 0 || message.progress_end > 0) place_ = place;
   queued_bytes_ += message.wire_bytes;
   untold_bytes_ += std::max<int64_t>(message.wire_bytes, 1);
