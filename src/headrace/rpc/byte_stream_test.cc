@@ -207,7 +207,7 @@ TEST(ByteStream, ZeroIsNoLimit) {
   auto limited = options;
   limited.attempt_limit = std::chrono::hours{1};
   EXPECT_TRUE(std::holds_alternative<ByteMessage>(ByteStream::Open(server.Pool()->Acquire(), limited)->Read(Duration{0})));
-  auto idle = ByteStream::Open(server.Pool()->Acquire(), options);
+  auto idle = ByteStream::Open(server.Pool()->Acquire(), Call("hang", 0));
   EXPECT_TRUE(std::get<RpcFailure>(idle->Read(milliseconds{50})).stalled);
   std::lock_guard<std::mutex> guard(server.mutex);
   const auto in_a_day = std::chrono::system_clock::now() + std::chrono::hours{24};
@@ -316,11 +316,15 @@ TEST(ByteStream, TheWaitForAConnectionEndsAndCanBeCancelled) {
     EXPECT_EQ(failure.code, Code::kUnavailable) << failure.message;
     EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds{10});
   }
-  auto stream = ByteStream::Open(pool->Acquire(), Call("s", 0));
-  stream->Cancel();
-  const auto started = std::chrono::steady_clock::now();
-  EXPECT_TRUE(std::holds_alternative<RpcFailure>(stream->Read(Duration{0})));
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds{1});
+  Duration least = std::chrono::hours{1};
+  for (int i = 0; i < 3; ++i) {
+    auto stream = ByteStream::Open(pool->Acquire(), Call("s", 0));
+    stream->Cancel();
+    const auto started = std::chrono::steady_clock::now();
+    EXPECT_TRUE(std::holds_alternative<RpcFailure>(stream->Read(Duration{0})));
+    least = std::min<Duration>(least, std::chrono::steady_clock::now() - started);
+  }
+  EXPECT_LT(least, std::chrono::seconds{1}) << "a wait that nobody cancels takes one and a half";
   ByteStream::Open(pool->Acquire(), Call("s", 0));  // never read: nothing to wait for
 }
 
@@ -329,12 +333,13 @@ TEST(ByteStream, AnAttemptWithoutAByteGivesUpItsConnection) {
   Server server;
   auto pool = server.Pool();
   auto options = Call("hang", 1);
-  options.attempt_limit = milliseconds{50};
+  options.attempt_limit = std::chrono::seconds{2};  // with the time to connect
   auto some = ByteStream::Open(pool->Acquire(), options);
   EXPECT_TRUE(std::holds_alternative<ByteMessage>(some->Read(std::chrono::seconds{30})));
   EXPECT_TRUE(std::get<RpcFailure>(some->Read(std::chrono::seconds{30})).attempt_limit);
   EXPECT_EQ(pool->open_channels(), 1);
   options.request = Call("hang", 0).request;
+  options.attempt_limit = milliseconds{50};
   EXPECT_TRUE(std::get<RpcFailure>(ByteStream::Open(pool->Acquire(), options)->Read(std::chrono::seconds{30})).attempt_limit);
   EXPECT_EQ(pool->open_channels(), 0);
 }
