@@ -202,7 +202,7 @@ void TokenServer::Serve(int client) {
   }
   TokenStep step = NextStep();
   ++requests_;
-  while (step.hang && !stopped_) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  while ((step.hang || (step.hold && !released_)) && !stopped_) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   if (step.drop || step.hang) return;
   std::this_thread::sleep_for(step.delay);
   if (step.no_http) return connection.Write("\x16\x03 this is no HTTP\r\n\r\n");

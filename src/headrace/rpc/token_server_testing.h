@@ -26,6 +26,7 @@ struct TokenStep {
   bool drop = false;       // the connection is closed without an answer
   bool cut = false;        // it is closed in the middle of the answer
   bool hang = false;       // no answer until the server goes
+  bool hold = false;       // no answer until Release
   int64_t huge_bytes = 0;  // a body of so many bytes
   bool no_http = false;    // bytes that are no HTTP
 };
@@ -42,6 +43,8 @@ class TokenServer {
   /// Every request from now meets it.
   void Always(TokenStep step);
   void set_lifetime(int64_t seconds) { lifetime_ = seconds; }
+  /// Steps that hold go on, from now on.
+  void Release() { released_ = true; }
   /// Closes the port; later connections are refused until Up.
   void Down();
   void Up();
@@ -66,6 +69,7 @@ class TokenServer {
   const bool tls_;
   uint16_t port_ = 0;
   std::atomic<bool> stopped_{false};
+  std::atomic<bool> released_{false};
   std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> issued_{0};
   std::atomic<int64_t> lifetime_{3600};

@@ -1,6 +1,7 @@
 // One access token for many callers, in virtual time, from a token server in this program.
 #include "headrace/rpc/token_source.h"
 
+#include <atomic>
 #include <latch>
 #include <thread>
 
@@ -17,10 +18,29 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
+/// Another clock's time, and how often somebody looked at it.
+class WatchedClock final : public Clock {
+ public:
+  explicit WatchedClock(Clock* clock) : clock_(clock) {}
+  SystemTime Now() const override { return clock_->Now(); }
+  MonotonicTime Monotonic() const override {
+    ++looks;
+    return clock_->Monotonic();
+  }
+  void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable_any& wake, MonotonicTime deadline) override {
+    clock_->WaitUntil(lock, wake, deadline);
+  }
+  mutable std::atomic<int> looks{0};
+
+ private:
+  Clock* const clock_;
+};
+
 class TokenSourceTest : public testing::Test {
  protected:
-  std::unique_ptr<TokenSource> Source() {
-    return std::make_unique<TokenSource>(MakeTokenFetcher(*ParseCredentialFile(KeyFileText(server.uri())), {}, &clock), &clock);
+  std::unique_ptr<TokenSource> Source() { return Source(&clock); }
+  std::unique_ptr<TokenSource> Source(Clock* expiry) {
+    return std::make_unique<TokenSource>(MakeTokenFetcher(*ParseCredentialFile(KeyFileText(server.uri())), {}, &clock), expiry);
   }
   static std::string Text(const std::variant<AccessToken, RpcFailure>& answer) {
     if (const auto* token = std::get_if<AccessToken>(&answer)) return token->text;
@@ -102,8 +122,12 @@ TEST_F(TokenSourceTest, OneRefreshForAllWhoWait) {
 
 TEST_F(TokenSourceTest, OneFailureForAllWhoWaitAndTheNextAsksAnew) {
   constexpr int kThreads = 8;
-  auto source = Source();
-  server.Script({{.status = 503, .delay = milliseconds{1'000}}});
+  WatchedClock watched(&clock);
+  auto source = Source(&watched);
+  EXPECT_EQ(Text(source->Wait({}, {})), "token-1");
+  clock.Advance(std::chrono::hours{1});
+  server.Script({{.status = 503, .hold = true}});
+  watched.looks = 0;
   std::latch start(kThreads);
   std::atomic<int> failed{0};
   std::vector<std::jthread> threads;
@@ -116,11 +140,16 @@ TEST_F(TokenSourceTest, OneFailureForAllWhoWaitAndTheNextAsksAnew) {
       if (failure != nullptr && failure->token == TokenFault::kNotFetched) ++failed;
     });
   }
+  // Each looks whether the token is valid, with the source's lock until it waits; the refresh looks once.
+  const auto until = std::chrono::steady_clock::now() + seconds{20};
+  while (watched.looks < kThreads + 1 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(milliseconds{1});
+  EXPECT_EQ(watched.looks, kThreads + 1);
+  server.Release();
   threads.clear();
   EXPECT_EQ(failed, kThreads);
-  EXPECT_EQ(server.requests(), 1);
-  EXPECT_EQ(Text(source->Wait({}, {})), "token-1");
   EXPECT_EQ(server.requests(), 2);
+  EXPECT_EQ(Text(source->Wait({}, {})), "token-2");
+  EXPECT_EQ(server.requests(), 3);
 }
 
 TEST_F(TokenSourceTest, AFailedEarlyRefreshHurtsNobodyAndIsTriedAgainInATwentiethOfWhatIsLeft) {
