@@ -175,12 +175,13 @@ TEST(ServerToken, EachFaultOfATokenServer) {
   ManualClock clock;
   TokenServer server(&clock);
   for (const bool user : {false, true}) {
-    auto fetcher = MakeTokenFetcher(*ParseCredentialFile(user ? UserFileText(server.uri()) : KeyFileText(server.uri())),
-                                    {.limit = milliseconds{1'500}}, &clock);
+    const auto credentials = *ParseCredentialFile(user ? UserFileText(server.uri()) : KeyFileText(server.uri()));
+    auto patient = MakeTokenFetcher(credentials, {}, &clock);
+    auto hasty = MakeTokenFetcher(credentials, {.limit = milliseconds{1'500}}, &clock);
     for (const auto& c : cases) {
       server.Script({c.step});
       const int64_t before = server.requests();
-      auto fetched = fetcher->Fetch({});
+      auto fetched = (c.step.hang ? hasty : patient)->Fetch({});
       EXPECT_EQ(server.requests(), before + 1) << c.text;
       ASSERT_TRUE(std::holds_alternative<RpcFailure>(fetched)) << c.text;
       const auto& failure = std::get<RpcFailure>(fetched);
@@ -249,7 +250,7 @@ TEST(ServerToken, AStopEndsTheWaitAtOnce) {
   });
   const auto started = std::chrono::steady_clock::now();
   EXPECT_TRUE(std::holds_alternative<RpcFailure>(KeyFetcher(server.uri(), &clock)->Fetch(stop.get_token())));
-  EXPECT_LT(std::chrono::steady_clock::now() - started, seconds{5});
+  EXPECT_LT(std::chrono::steady_clock::now() - started, seconds{10});
 }
 
 TEST(SecretUrl, IsHttpsOrLoopback) {
