@@ -634,7 +634,7 @@ TEST_P(StreamReaderTest, CancelBeforeTheFirstReadAndWhileWaitingToReopen) {
 TEST_P(StreamReaderTest, AStalledStreamIsReopened) {
   ScriptedServer server(OneStream());
   server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
-  Bench bench(server, {.idle_limit = milliseconds{80}});
+  Bench bench(server, {.idle_limit = seconds{1}});  // each of the waits for what does come is shorter
   auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
   EXPECT_TRUE(all.status.ok()) << all.status;
   EXPECT_EQ(all.ids, Range(0, kRows));
@@ -647,7 +647,7 @@ TEST_P(StreamReaderTest, LimitsOfAttemptAndTotal) {
     ScriptedServer server(OneStream());
     server.ScriptReads({{.kind = Fault::Kind::kHang, .after_messages = 2}});
     // Attempts take no time by the virtual clock, and gRPC waits by the real one before it connects again.
-    Bench bench(server, {.retry_max_attempts = 1'000'000, .attempt_limit = milliseconds{400}});
+    Bench bench(server, {.retry_max_attempts = 1'000'000, .attempt_limit = seconds{2}});
     const auto all = Drain(bench.Open(MakeRows(0)->schema()).get());
     EXPECT_TRUE(all.status.ok()) << all.status;
     EXPECT_EQ(all.ids, Range(0, kRows));
@@ -686,6 +686,8 @@ TEST_P(StreamReaderTest, SurvivesARestartOfTheServer) {
   Bench bench(server, {.retry_max_attempts = 1'000'000});
   auto reader = bench.Open(MakeRows(0)->schema());
   ASSERT_TRUE(server.WaitForHanging(1));
+  const auto deadline = std::chrono::steady_clock::now() + seconds{30};
+  while (bench.count("responses") < 4 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds{1});
   server.Restart();
   auto all = Drain(reader.get());
   EXPECT_TRUE(all.status.ok()) << all.status;

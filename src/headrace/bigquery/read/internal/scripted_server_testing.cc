@@ -77,6 +77,7 @@ class ScriptedServer::Impl final : public api::BigQueryRead::Service {
     builder.RegisterService(this);
     builder.SetMaxSendMessageSize(-1);
     server = builder.BuildAndStart();
+    if (server == nullptr) MustBeOk(arrow::Status::IOError("cannot listen on port ", port));
     port = bound;
   }
 
