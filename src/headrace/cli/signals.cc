@@ -16,15 +16,8 @@
 #include "headrace/cli/exit_code.h"
 
 namespace headrace::cli {
-namespace {
 
-// One Ctrl-C or one `kill` of a wrapper (timeout, a shell's job) often arrives twice, from the terminal and from the wrapper. What comes
-// this soon after a signal is the same wish, not a second one.
-constexpr std::chrono::milliseconds kSameWish{300};
-
-}  // namespace
-
-SignalWatcher::SignalWatcher() {
+SignalWatcher::SignalWatcher(std::chrono::milliseconds same_wish) : same_wish_(same_wish) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
@@ -60,7 +53,7 @@ void SignalWatcher::Watch() {
     auto now = std::chrono::steady_clock::now();
     std::lock_guard<std::mutex> guard(mutex_);
     // Also when the job of the first one has ended in between: the handler is gone by then, the wish is the same.
-    if (last_ && now - *last_ < kSameWish) continue;
+    if (last_ && now - *last_ < same_wish_) continue;
     last_ = now;
     ++count_;
     if (handler_ == nullptr || count_ > 2) std::_Exit(kExitFailed);

@@ -14,12 +14,16 @@ namespace headrace::cli {
 /// signals.
 class SignalWatcher {
  public:
-  SignalWatcher();
+  /// One Ctrl-C or one `kill` of a wrapper (timeout, a shell's job) often arrives twice, from the terminal and from the wrapper. What comes
+  /// this soon after a signal is the same wish, not a second one.
+  static constexpr std::chrono::milliseconds kSameWish{300};
+
+  explicit SignalWatcher(std::chrono::milliseconds same_wish = kSameWish);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;
 
-  /// `handler(n)` is called on the watcher's thread for the n-th signal since it was set (from 1); signals within 0.3 s count as one. Null,
+  /// `handler(n)` is called on the watcher's thread for the n-th signal since it was set (from 1); those of one wish count as one. Null,
   /// as at the start, and any third signal: the process ends at once, with the code of a failure. Once this returns, the handler set before
   /// is not running any more.
   void SetHandler(std::function<void(int)> handler);
@@ -27,6 +31,7 @@ class SignalWatcher {
  private:
   void Watch();
 
+  const std::chrono::milliseconds same_wish_;
   int signals_ = -1;  // signalfd
   int stop_ = -1;     // eventfd
   std::mutex mutex_;

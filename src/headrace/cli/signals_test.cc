@@ -19,7 +19,7 @@ constexpr int kReachedTheEnd = 42;
 void TwoSignalsAroundTheEndOfAJob() {
   std::promise<void> handled;
   {
-    SignalWatcher watcher;
+    SignalWatcher watcher(std::chrono::seconds{60});  // however late the second one is read
     watcher.SetHandler([&](int) { handled.set_value(); });
     kill(getpid(), SIGINT);
     if (handled.get_future().wait_for(std::chrono::seconds{20}) != std::future_status::ready) std::_Exit(EXIT_SUCCESS);
