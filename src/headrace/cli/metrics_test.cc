@@ -1,6 +1,9 @@
 // What real runs count is in the inventory, and each metric of a connector is counted by one; the metrics server.
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include <arrow/builder.h>
 #include <gmock/gmock.h>
@@ -25,6 +28,15 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 1'000;
+
+/// Hears that the service has answered a request for a cut.
+class SplitListener final : public Logger {
+ public:
+  void Log(LogLevel /*level*/, std::string_view message) override {
+    if (message.find("the service split") != std::string_view::npos) heard = true;
+  }
+  std::atomic<bool> heard{false};
+};
 
 class MetricsTest : public ::testing::Test {
  protected:
@@ -68,7 +80,8 @@ class MetricsTest : public ::testing::Test {
 };
 
 TEST_F(MetricsTest, EachMetricOfABigQuerySourceIsCounted) {
-  local::Service service({.tables = {{"p.d.t", Numbers()}}, .message_rows = 100});
+  ManualClock clock;
+  local::Service service({.tables = {{"p.d.t", Numbers()}}, .message_rows = 100, .clock = &clock});
   auto addresses = service.Start();
   ASSERT_TRUE(addresses.ok()) << addresses.status();
   ASSERT_TRUE(service
@@ -77,12 +90,20 @@ TEST_F(MetricsTest, EachMetricOfABigQuerySourceIsCounted) {
                   .ok());
   auto source = bigquery::Source::Make({.table = "p.d.t", .bigquery_storage_endpoint = "http://" + addresses->grpc}).ValueOrDie();
   Count(source);
-  // A cut that is refused: the near part cannot be opened.
+  // A cut that is refused: the near part cannot be opened. It is tried while the original has rows left, which wait until the cut is known.
   ASSERT_TRUE(service
                   .SetFaults(R"({"rules":[{"method":"ReadRows","match":{"part":"primary"},"action":{"status":{"code":"NOT_FOUND"}}},
                                           {"method":"ReadRows","match":{"part":"original"},"after_messages":2,"action":{"delay_ms":1000}}]})")
                   .ok());
-  const JobContext context{.metrics = &registry_};
+  SplitListener listener;
+  const std::jthread time([&](const std::stop_token& stop) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+    while (!stop.stop_requested()) {
+      if (listener.heard || std::chrono::steady_clock::now() > patience) clock.Advance(std::chrono::seconds{1});
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+  });
+  const JobContext context{.logger = &listener, .metrics = &registry_};
   auto enumerator = source->CreateEnumerator(context).ValueOrDie();
   ASSERT_TRUE(enumerator->Start().ok());
   auto reader = source->OpenReader(context, enumerator->schema(), enumerator->Next().ValueOrDie().split).ValueOrDie();
