@@ -208,7 +208,6 @@ TEST_F(SplitTest, PartsSurviveARestart) {
   auto near = Read(primary, 1).ids;
   auto far = Read(remainder).ids;
   auto options = Options(20);
-  options.grpc_port = std::stoi(bound_.grpc.substr(bound_.grpc.find(':') + 1));
   service_->Shutdown();
   Start(options);
   EXPECT_EQ(Read(primary, 1).ids, near);

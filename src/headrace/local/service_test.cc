@@ -114,7 +114,6 @@ TEST_F(ServiceTest, OtherValuesOfTheSameShapeAreNoticed) {
   auto options = Options(20);
   auto rows = Numbers(21)->Slice(1);
   options.tables = {{"p.d.t", rows}};
-  options.grpc_port = std::stoi(bound_.grpc.substr(bound_.grpc.find(':') + 1));
   service_->Shutdown();
   Start(options);
   Outcome other = Read(stream);
@@ -323,7 +322,6 @@ TEST_F(ServiceTest, SessionsSurviveARestart) {
   std::string stream = Session(request).streams(1).name();
   auto before = Read(stream, 3).ids;
   auto options = Options(20);
-  options.grpc_port = std::stoi(bound_.grpc.substr(bound_.grpc.find(':') + 1));
   service_->Shutdown();
   Start(options);
   EXPECT_EQ(Read(stream, 3).ids, before);
