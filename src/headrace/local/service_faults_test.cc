@@ -346,7 +346,7 @@ TEST_F(ServiceFaultsTest, AStreamWhoseClientTakesNothingIsClosed) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (Fired()[call] == 0 && std::chrono::steady_clock::now() < deadline) {
       clock_.Advance(std::chrono::seconds(1));
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_EQ(Fired()[call], 1);
     Outcome outcome;
