@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/base/random.h"
+
 namespace headrace::catalog {
 namespace {
 
@@ -121,14 +123,15 @@ TEST(Address, AbsoluteKeepsTheTrailingSlashAndOtherKinds) {
 }
 
 TEST(Address, TheWorkingDirectoryIsNoPartOfAPattern) {
-  std::string name = ::testing::TempDir() + "/odd [1]*";
+  std::string own = ::testing::TempDir() + "/address-" + SystemRandom()->Hex(8);
+  std::string name = own + "/odd [1]*";
   std::filesystem::create_directories(name);
   auto before = std::filesystem::current_path();
   std::filesystem::current_path(name);
   std::string pattern = Absolute({AddressKind::kLocalPath, "x/*.csv", "x/*.csv"}, AddressRole::kSource).target;
   std::string file = Absolute({AddressKind::kLocalPath, "x.csv", "x.csv"}, AddressRole::kSource).target;
   std::filesystem::current_path(before);
-  std::filesystem::remove(name);
+  std::filesystem::remove_all(own);
   EXPECT_THAT(pattern, ::testing::EndsWith("/odd [[]1][*]/x/*.csv"));
   EXPECT_THAT(file, ::testing::EndsWith("/odd [1]*/x.csv"));
 }

@@ -1,5 +1,6 @@
 #include "headrace/catalog/make.h"
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -7,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/base/random.h"
 #include "headrace/catalog/nearest_word.h"
 #include "headrace/runtime/job.h"
 
@@ -301,10 +303,11 @@ TEST(Make, OptionsOfOtherFormatsAreRefusedByName) {
 }
 
 TEST(Make, ASchemaIsAFileOrItsContent) {
-  std::string path = ::testing::TempDir() + "/schema.json";
+  std::string path = ::testing::TempDir() + "/schema-" + SystemRandom()->Hex(8) + ".json";
   std::ofstream(path) << R"([{"name": "a", "type": "INT64"}])";
   OptionValues named{{"schema", path}};
   ASSERT_TRUE(ReadNamedFiles(LocalFileSystem(), &named).ok());
+  std::filesystem::remove(path);
   EXPECT_EQ(named["schema"], R"([{"name": "a", "type": "INT64"}])");
   OptionValues given{{"schema", R"( {"fields": []})"}};
   ASSERT_TRUE(ReadNamedFiles(LocalFileSystem(), &given).ok());

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/base/random.h"
 #include "headrace/catalog/option_value.h"
 #include "headrace/cli/config_syntax.h"
 
@@ -33,8 +33,7 @@ class ConfigFile : public ::testing::Test {
   }
 
   void SetUp() override {
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 fmt::format("config-{}", ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    directory_ = std::filesystem::path(::testing::TempDir()) / ("config-" + SystemRandom()->Hex(8));
     std::filesystem::create_directories(directory_);
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
