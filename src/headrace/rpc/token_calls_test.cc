@@ -215,7 +215,9 @@ TEST_F(TokenCalls, OneRefreshForManyCallsAtOnce) {
     for (int i = 0; i < kCalls; ++i) {
       threads.emplace_back([&] {
         start.arrive_and_wait();
-        ExpectAllRowsOnce(ReadAll(pool));
+        const Outcome outcome = ReadAll(pool);
+        ExpectAllRowsOnce(outcome);
+        for (const RpcFailure& failure : outcome.failures) EXPECT_EQ(failure.token, TokenFault::kNone) << failure.message;
       });
     }
     threads.clear();
