@@ -16,7 +16,8 @@ import pytest
 from harness import make_table, start_headrace, write_parquet
 
 SANITIZED = "SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", "")
-SOON = 4 if SANITIZED else 1  # seconds
+SOON = 4 if SANITIZED else 1  # seconds by the program's own clock
+PATIENCE = 10 * SOON  # by ours, with the start of the program
 
 
 @pytest.fixture
@@ -48,9 +49,9 @@ def lines_of(process):
 def assert_progress(process, rows):
     seen, out = lines_of(process)
     assert process.returncode == 0, seen
-    assert seen[0][0] < SOON, seen[0]
+    assert seen[0][0] < PATIENCE, seen[0]
     steps = [(at, json.loads(line)["progress"]) for at, line in seen if line.startswith('{"progress"')]
-    assert steps[0][0] < SOON, "the first numbers"
+    assert steps[0][0] < PATIENCE and steps[0][1]["seconds"] < SOON and steps[0][1]["rows"] < rows, "the first numbers"
     for name in ("rows", "bytes", "seconds", "finished_splits"):
         values = [step[name] for _, step in steps]
         assert values == sorted(values), name
@@ -71,7 +72,9 @@ def test_flights_as_plain_lines(serve, headrace, flights, tmp_path):
     path, rows = flights
     server = serve({"demo.nyc.flights": path}, "--csv-null-values", ",NA", "--throttle", 12_000_000, "--message-rows", 2_000)
     seen, out = lines_of(start_headrace(headrace, "copy", "bq:demo.nyc.flights", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint))
-    assert seen[0][0] < SOON and f"{rows:,}" in out
+    assert seen[0][0] < PATIENCE and f"{rows:,}" in out
+    first = next(found for _, line in seen if (found := re.search(r"([\d,]+) rows", line)))
+    assert int(first[1].replace(",", "")) < rows / 2, "the first numbers"
     assert not any("\x1b" in line for _, line in seen)
 
 
@@ -96,7 +99,7 @@ def test_flights_on_a_terminal(serve, headrace, flights, tmp_path):
     path, rows = flights
     server = serve({"demo.nyc.flights": path}, "--csv-null-values", ",NA", "--throttle", 12_000_000, "--message-rows", 2_000)
     code, seen, out = on_a_terminal(headrace, "copy", "bq:demo.nyc.flights", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint)
-    assert code == 0 and seen[0][0] < SOON and f"{rows:,}" in out
+    assert code == 0 and seen[0][0] < PATIENCE and f"{rows:,}" in out
     text = "".join(part for _, part in seen)
     counts = [int(number.replace(",", "")) for number in re.findall(r"\r([\d,]+) rows", text)]
     shares = [int(number) for number in re.findall(r"  (\d+) %", text)]
