@@ -27,7 +27,7 @@ def closed_port():
     """A port of this machine at which nobody listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+        yield taken.getsockname()[1]
 
 
 def error_of(run, *arguments, code=1, **options):
@@ -201,7 +201,7 @@ def stopped_copy(serve, headrace, table, tmp_path, *options):
     process = start_headrace(headrace, "copy", SRC, f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--max-rows-per-batch", 50,
                              "--max-rows-per-second", 100, "--checkpoint", tmp_path / "job", *options)
     wait_until(lambda: any(stream["rows_sent"] for stream in server.counters()["streams"]), 30, "rows on their way")
-    time.sleep(1)
+    wait_until(lambda: list((tmp_path / "out").glob(".*part*")), 30, "rows in a part")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 4, err
