@@ -82,7 +82,7 @@ def scrape(url):
 
 
 def test_a_throttled_copy_is_scraped_while_it_runs(serve, headrace, table, tmp_path):
-    server = serve({TABLE: table}, "--throttle", "600KiB", "--message-rows", "500")
+    server = serve({TABLE: table}, "--throttle", "400KiB", "--message-rows", "500")
     server.set_faults({"method": "ReadRows", "after_messages": 1, "times": 1, "action": {"status": {"code": "UNAVAILABLE"}}})
     arguments = ["copy", f"bq:{TABLE}", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--max-stream-count", 2, "--metrics-port", 0, "--json"]
     with Copy(headrace, *arguments) as copy:
@@ -90,9 +90,14 @@ def test_a_throttled_copy_is_scraped_while_it_runs(serve, headrace, table, tmp_p
         first = scrape(url)
         assert first["headrace_splits_returned_total"] == 0, "what did not happen is there"
         wait_until(lambda: copy.process.poll() is not None or scrape(url)["headrace_rows_read_total"] > first["headrace_rows_read_total"] + 1000, 30, "rows")
-        later = wait_until(lambda: (values := scrape(url))["headrace_throttled_splits"] > 0 and values, 30, "a throttled split")
-        assert later["headrace_open_splits"] == 2 and later["headrace_stalled_splits"] == 0
-        assert later['headrace_read_retries_total{code="UNAVAILABLE"}'] == 1 and "headrace_read_retries_total" not in later
+
+        def both_throttled():
+            values = scrape(url)
+            retried = values.get('headrace_read_retries_total{code="UNAVAILABLE"}') == 1
+            return values["headrace_throttled_splits"] > 0 and values["headrace_open_splits"] == 2 and retried and values
+
+        later = wait_until(both_throttled, 30, "a throttled split of two, one of them opened again")
+        assert later["headrace_stalled_splits"] == 0 and "headrace_read_retries_total" not in later
         copy.wait_for(r'"throttled_splits": ?[12]')
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(url.replace("/metrics", "/"), timeout=10)
