@@ -50,6 +50,10 @@ def rule(action, method="ReadRows", call=1, **more):
     return {"method": method, "call": call, "action": action, **more}
 
 
+# About ten seconds for the table; a service that is started again knows nothing of it.
+SLOWED_DOWN = rule({"throttle_bytes_per_second": 60_000}, call="every")
+
+
 @pytest.mark.parametrize("code", ["UNAVAILABLE", "INTERNAL"])
 @pytest.mark.parametrize("after", [*range(len(MESSAGES)), "after_last"])
 def test_a_status_after_each_message(headrace, start_server, table, tmp_path, code, after):
@@ -98,7 +102,8 @@ def test_the_connection_is_dropped(headrace, start_server, table, tmp_path, afte
 
 def test_the_server_is_restarted(headrace, start_server, table, tmp_path):
     """Killed and started again on its ports, with the same table: the session's name is all it needs."""
-    server = start_server("--throttle", "150KiB")
+    server = start_server()
+    server.set_faults(SLOWED_DOWN)
     target = tmp_path / "out"
     process = start_headrace(headrace, "copy", f"bq:{TABLE}", f"{target}/", "--bigquery-storage-endpoint", server.endpoint, "--max-stream-count", 2)
     try:
@@ -174,7 +179,8 @@ def test_a_view(headrace, start_server, tmp_path):
 def test_an_offset_beyond_the_end(headrace, start_server, tmp_path):
     """R2: the table shrank while the server was away; the stream has fewer rows than were already read."""
     table_file = write_parquet(make_table(ROWS, seed=3), tmp_path / "changing.parquet")
-    server = start_server("--throttle", "150KiB", load=table_file)
+    server = start_server(load=table_file)
+    server.set_faults(SLOWED_DOWN)
     target = tmp_path / "out"
     process = start_headrace(headrace, "copy", f"bq:{TABLE}", f"{target}/", "--bigquery-storage-endpoint", server.endpoint, "--max-stream-count", 1)
     try:
