@@ -131,7 +131,7 @@ def test_a_thousand_checkpoints_hold_no_more_than_a_hundred(headrace, tmp_path):
 
     with Server(headrace, tmp_path, "--load", f"{TABLE}={file}") as server:
         process = start_headrace(headrace, "copy", f"bq:{TABLE}", f"{tmp_path}/out/", "--bigquery-storage-endpoint", server.endpoint, "--checkpoint", job,
-                                 "--checkpoint-interval", "20ms", "--max-rows-per-second", 30_000, "--max-rows-per-batch", 500, "--memory-limit", "64MiB", "--quiet")
+                                 "--checkpoint-interval", "20ms", "--max-rows-per-second", 10_000, "--max-rows-per-batch", 500, "--memory-limit", "64MiB", "--quiet")
         try:
             wait_until(lambda: checkpoints() >= 100 or process.poll() is not None, 120, "checkpoint 100")
             early = [resident(process) for _ in range(60) if time.sleep(0.05) is None]

@@ -32,11 +32,11 @@ def table_file(table, tmp_path_factory):
 
 @pytest.fixture
 def start(headrace, table_file, tmp_path):
-    """start(*options) starts a service of the table."""
+    """start(*options, pace=PACE) starts a service of the table."""
     running = []
 
-    def start_server(*options):
-        running.append(Server(headrace, tmp_path, "--load", f"{TABLE}={table_file}", *PACE, *options))
+    def start_server(*options, pace=PACE):
+        running.append(Server(headrace, tmp_path, "--load", f"{TABLE}={table_file}", *pace, *options))
         running[-1].start()
         return running[-1]
 
@@ -65,7 +65,7 @@ def parts(server):
 
 
 def test_one_huge_stream_is_shared_by_eight_readers(headrace, start, table, tmp_path):
-    server = start()
+    server = start(pace=["--throttle", "20MiB", "--message-bytes", "256KiB"])  # time for seven cuts
     out, _ = run_headrace(headrace, *copy_arguments(server, tmp_path / "out"))
     assert_rows_once(tmp_path / "out", table)
     counters = server.counters()
@@ -138,8 +138,8 @@ def test_a_server_that_ignores_offsets_of_parts_is_noticed(headrace, start, tabl
 
 def test_the_stream_may_end_before_the_split_is_answered(headrace, start, table, tmp_path):
     server = start()
-    server.set_faults({"method": "SplitReadStream", "action": {"delay_ms": 20_000}})
-    run_headrace(headrace, *copy_arguments(server, tmp_path / "out"), seconds=15)
+    server.set_faults({"method": "SplitReadStream", "action": {"delay_ms": 60_000}})
+    run_headrace(headrace, *copy_arguments(server, tmp_path / "out"), seconds=50)
     assert_rows_once(tmp_path / "out", table)
     assert not parts(server)
 
@@ -216,13 +216,13 @@ def seconds_of(headrace, serve_options, tables, tmp_path, readers, *arguments):
 
 @pytest.mark.long
 def test_skewed_streams_take_little_longer_than_balanced_ones(headrace, tmp_path):
-    """Streams of 20 MB/s each. Skew 10:1: of two streams of the same number of rows one has rows ten times as long."""
+    """Streams of 10 MB/s each. Skew 10:1: of two streams of the same number of rows one has rows ten times as long."""
     def rows(first_width, second_width, count):
         ids = pa.array(range(count), pa.int64())
         widths = [first_width] * (count // 2) + [second_width] * (count - count // 2)
         return pa.table({"id": ids, "name": pa.array(["x" * width for width in widths])})
 
-    options = ["--stream-throttle", "20MB", "--message-bytes", "256KiB"]
+    options = ["--stream-throttle", "10MB", "--message-bytes", "256KiB"]
     count, wide = 200_000, 1820
     skewed = write_parquet(rows(wide, wide // 10, count), tmp_path / "skewed.parquet")
     balanced = write_parquet(rows((wide + wide // 10) // 2, (wide + wide // 10) // 2, count), tmp_path / "balanced.parquet")
