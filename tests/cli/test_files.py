@@ -408,7 +408,7 @@ def test_refusals(run, tmp_path, arguments, code, says):
     (tmp_path / "x.txt").write_text("a,b\n1,x\n")
     started = time.monotonic()
     out, err = run(*arguments, code=code, cwd=tmp_path)
-    assert time.monotonic() - started < 3, "the first error comes at once"
+    assert time.monotonic() - started < 10, "the first error comes at once"
     assert out == "" and "headrace: " in err and says in err
     left = [name for name in os.listdir(tmp_path) if not name.startswith("x.")]
     assert left in ([], ["out"]) and not (left and os.listdir(tmp_path / "out")), "a refused copy leaves something behind"

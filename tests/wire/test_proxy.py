@@ -99,7 +99,7 @@ def test_it_ends_with_calls_in_flight(wire_server):
         next(call)
         harness.wait_until(lambda: proxy.fired() == [1], 10, "the stall")
         started = time.monotonic()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     call.cancel()
     client.channel.close()
     assert threading.active_count() <= before + 4  # gRPC's own
