@@ -140,7 +140,7 @@ def test_trickling_and_waiting_are_no_faults(wire):
 def test_silence_longer_than_the_idle_limit(wire, action, place, received):
     """U65, U67, U72: the call is given up, and the next one goes over another connection, since the same path would be as silent."""
     wire.proxy.set_faults(Fault(action, call=1, **place))
-    counters = wire.assert_mended("--idle-limit", 600)
+    counters = wire.assert_mended("--idle-limit", 1200)
     assert wire.proxy.opens()[0][0] == 0 and received in wire.proxy.opens()[0]
     assert counters["connections"] >= 2
     first, second = counters["calls"]["ReadRows"][:2]
@@ -151,9 +151,9 @@ def test_a_window_that_is_not_renewed(wire):
     """The client's updates are lost in the middle of a call: what the service may send runs out, and that is a silence like any other."""
     wire.proxy.set_faults(Fault(Starve(), call=1, messages=1))
     # With little memory, so that the windows have a size of their own: wide ones would hold all of these rows, and never be renewed.
-    counters = wire.assert_mended("--idle-limit", 600, "--memory-limit", "40MiB")
+    counters = wire.assert_mended("--idle-limit", 1200, "--memory-limit", "40MiB")
     assert counters["counts"]["window updates lost"] > 0
-    first, second = counters["calls"]["ReadRows"]
+    first, second = counters["calls"]["ReadRows"][:2]
     assert second["connection"] == first["connection"] + 1
     assert 0 < wire.proxy.opens()[0][1] < ROWS
 
@@ -179,8 +179,8 @@ def test_a_broken_connection_cannot_be_made_again_at_once(wire, how):
 
 def test_a_connection_that_is_accepted_and_never_speaks(wire):
     wire.proxy.set_faults(AcceptFault("silent", connection=1))
-    counters = wire.assert_mended("--connect-limit", 700)
-    assert counters["connections"] == 2
+    counters = wire.assert_mended("--connect-limit", 2000)
+    assert counters["connections"] >= 2
 
 
 def test_a_connection_without_a_window(wire):
@@ -198,7 +198,7 @@ def test_a_connection_without_a_window(wire):
 def test_the_session_is_asked_for_again(wire, action, when):
     """Before the service saw the request, before it answered, and after its answer, which is then lost: one more session, and its streams are read."""
     wire.proxy.set_faults(Fault(action, method="CreateReadSession", call=1, when=when))
-    counters = wire.assert_mended(*(["--attempt-limit", 1500] if isinstance(action, Freeze) else []))
+    counters = wire.assert_mended(*(["--attempt-limit", 3000] if isinstance(action, Freeze) else []))
     assert len(counters["calls"]["CreateReadSession"]) == 2
     assert len({call["stream"] for call in counters["calls"]["ReadRows"]}) == 1
 
@@ -218,7 +218,7 @@ def test_each_stream_breaks_in_its_own_place(wire):
 
 def test_a_connection_takes_all_its_streams_with_it(wire):
     """The second call reaches the server late, so the first one's answer has begun and is held; the connection ends when the second one's begins."""
-    wire.proxy.set_faults(Fault(Stall(), call=1, when="headers"), Fault(Delay(0.3), call=2, when="request"), Fault(Close("reset"), call=2, when="headers"))
+    wire.proxy.set_faults(Fault(Stall(), call=1, when="headers"), Fault(Delay(2), call=2, when="request"), Fault(Close("reset"), call=2, when="headers"))
     wire.assert_mended("--readers", "2", "--channels", "1", streams=2)
     assert {index: len(offsets) for index, offsets in wire.proxy.opens().items()} == {0: 2, 1: 2}
 
@@ -232,9 +232,9 @@ def test_progress_renews_the_attempts(wire):
 
 
 def test_an_attempt_limit_ends_calls_and_not_the_copy(wire):
-    """U78, U88: each call may take 800 ms, which is enough for a message or more, and not for all."""
-    wire.proxy.set_faults(Fault(Trickle(20_000, 0.05 * SLOW), times=0, messages=0))
-    wire.assert_mended("--attempt-limit", 800)
+    """U78, U88: each call may take two seconds, which is enough for a message or more, and not for all."""
+    wire.proxy.set_faults(Fault(Trickle(8_000, 0.05 * SLOW), times=0, messages=0))
+    wire.assert_mended("--attempt-limit", 2000)
     (offsets,) = wire.proxy.opens().values()
     assert len(offsets) >= 2 and offsets[-1] > 0, offsets
 
@@ -266,7 +266,7 @@ def test_a_status_of_ok_before_the_end(wire, place):
     """Messages are lost and the call ends well. The fractions tell: the last one was not 1, so the stream is asked once more, at the rows received."""
     wire.proxy.set_faults(Fault(status_trailers(0, ""), call=1, **place))
     wire.assert_mended()
-    wire.assert_reopened_once(1000)
+    wire.assert_reopened_once(1000, least=1000)
 
 
 @pytest.mark.parametrize("place", [{"messages": 0}, {"messages": 0, "share": 0.5}], ids=name_of)
@@ -284,7 +284,7 @@ def test_whole_messages_are_lost_or_doubled(small_messages, how):
     small_messages.proxy.set_faults(Fault(Mangle(how), call=1, messages=4))
     small_messages.assert_mended()
     if how != "duplicate":
-        small_messages.assert_reopened_once(80)
+        small_messages.assert_reopened_once(80, least=80)
         return
     # Of a doubled message the first one is right. The bytes that nobody has asked for may overflow a window later, which is another fault.
     (offsets,) = small_messages.proxy.opens().values()
