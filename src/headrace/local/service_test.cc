@@ -290,7 +290,7 @@ TEST_F(ServiceTest, SnapshotTime) {
       {load + 3600, 0, ""},
       {load - 1, 0, "Invalid snapshot time 1699999999000 for Table p:d.t@1699999999000. Cannot read before 1700000000000"},
       {load + 3601, 0, "in the future"},
-      {load - 168 * 3600, 0, "time travel timestamp exceeds the maximum time travel duration of 168h"},  // fact R8
+      {load - int64_t{168} * 3600, 0, "time travel timestamp exceeds the maximum time travel duration of 168h"},  // fact R8
       {load, 168, "time travel timestamp exceeds"},
   };
   for (const Case& c : kCases) {
@@ -584,6 +584,7 @@ TEST_F(ServiceTest, CallsBeyondTheThreadsAreRefused) {
   std::condition_variable answered;
   int refused = 0;
   std::vector<std::jthread> readers;
+  readers.reserve(8);
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&] {
       Outcome outcome = Read(stream);
