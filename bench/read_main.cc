@@ -15,9 +15,9 @@
 #include "bench/meter.h"
 #include "bench/plain_clients.h"
 #include "bench/raw_tcp.h"
+#include "headrace/bigquery/process.h"
 #include "headrace/bigquery/read/source.h"
 #include "headrace/files/file_sink.h"
-#include "headrace/rpc/process.h"
 #include "headrace/runtime/job.h"
 #include "headrace/runtime/read.h"
 
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     return 1;
   };
   // What the program headrace does for itself and a tuned client would do as well.
-  if (words[0] != "stub-defaults") headrace::rpc::TuneProcess();
+  if (words[0] != "stub-defaults") headrace::bigquery::TuneProcess();
   std::optional<TcpSender> tcp;
   if (words[0] == "tcp") {
     auto started = TcpSender::Start();

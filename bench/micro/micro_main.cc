@@ -12,7 +12,7 @@
 #include <arrow/compute/initialize.h>
 
 #include "bench/micro/cases.h"
-#include "headrace/rpc/process.h"
+#include "headrace/bigquery/process.h"
 
 namespace headrace::bench {
 namespace {
@@ -68,7 +68,7 @@ std::vector<Case> AllCases(Prepared* prepared) {
 
 int main(int argc, char** argv) {
   using namespace headrace::bench;
-  headrace::rpc::TuneProcess();
+  headrace::bigquery::TuneProcess();
   benchmark::Initialize(&argc, argv);  // takes its own options out
   const Options options = Parse({argv + 1, argv + argc});
   Prepared prepared(options.smoke ? Sizes{.responses = 2, .response_bytes = 32 << 10, .batches = 2, .batch_rows = 1'000} : Sizes{});

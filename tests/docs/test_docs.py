@@ -204,6 +204,13 @@ def test_links_lead_somewhere(page):
         assert not heading or heading in headings(path), f"{target} has no heading #{heading}"
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if "decisions" not in page.parts], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_header_that_a_program_is_told_of_is_installed(page):
+    folders = re.search(r"HEADRACE_PUBLIC_FOLDERS ([^)]*)\)", (ROOT / "cmake" / "HeadraceInstall.cmake").read_text())[1].split()
+    for header in re.findall(r"\bheadrace/[\w/]+\.h\b", page.read_text()):
+        assert (ROOT / "src" / header).exists() and header.split("/")[1] in folders and "internal" not in header, header
+
+
 def without_blocks(page):
     return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "headrace/base/error.h"
+#include "headrace/bigquery/process.h"
 #include "headrace/bigquery/read/source.h"
 #include "headrace/bigquery/table_name.h"
 #include "headrace/files/file_sink.h"
@@ -46,6 +47,7 @@ arrow::Status Run() {
 }  // namespace
 
 int main() {
+  headrace::bigquery::TuneProcess();
   auto status = Run();
   std::cout << status.ToString() << "\n";
   return status.ok() ? 0 : 1;

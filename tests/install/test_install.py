@@ -59,7 +59,7 @@ def test_what_is_installed(prefix):
     include = prefix / "include" / "headrace"
     assert sorted(path.name for path in include.iterdir()) == sorted(PUBLIC_FOLDERS)
     headers = [path.relative_to(include).as_posix() for path in include.rglob("*") if path.is_file()]
-    assert "runtime/job.h" in headers and "bigquery/table_name.h" in headers
+    assert "runtime/job.h" in headers and "bigquery/table_name.h" in headers and "bigquery/process.h" in headers
     assert [name for name in headers if "internal" in name or "_test" in name or not name.endswith(".h")] == []
     assert (prefix / "bin" / "headrace").exists()
     run(prefix / "bin" / "headrace", "version")

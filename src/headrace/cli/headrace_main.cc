@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "headrace/bigquery/process.h"
 #include "headrace/cli/signals.h"
 #include "headrace/cli/verbs.h"
-#include "headrace/rpc/process.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ void ReserveStandardStreams() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  headrace::rpc::TuneProcess();
+  headrace::bigquery::TuneProcess();
   ReserveStandardStreams();
   // A reader that goes away makes a write fail, which is told by the exit code; it does not kill a copy half way.
   std::signal(SIGPIPE, SIG_IGN);

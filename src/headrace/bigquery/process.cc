@@ -1,4 +1,4 @@
-#include "headrace/rpc/process.h"
+#include "headrace/bigquery/process.h"
 
 #include <absl/synchronization/mutex.h>
 #include <malloc.h>
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-namespace headrace::rpc {
+namespace headrace::bigquery {
 namespace {
 
 #ifdef __GLIBC__
@@ -54,4 +54,4 @@ void TuneProcess() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
-}  // namespace headrace::rpc
+}  // namespace headrace::bigquery

@@ -1,7 +1,7 @@
 // Settings of a whole process, which a library must not change by itself.
 #pragma once
 
-namespace headrace::rpc {
+namespace headrace::bigquery {
 
 /// For a program whose main work is to move rows: the program `headrace` calls it. Call it first in main, before other threads run.
 ///
@@ -13,4 +13,4 @@ namespace headrace::rpc {
 /// * abseil's search for lock cycles is off; Debian builds it with the search on, which costs time at each lock of gRPC.
 void TuneProcess();
 
-}  // namespace headrace::rpc
+}  // namespace headrace::bigquery
