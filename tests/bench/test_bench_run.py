@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -35,13 +36,15 @@ def compare():
 
 
 @pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
-@pytest.mark.parametrize("case", ["narrow8, 1,024-row responses", "usa_names, Avro", "narrow8, ZSTD", "narrow8, 4 streams", "wide, to Parquet", "narrow8, 1 Gbit/s and 20 ms each way"])
-def test_a_smoke_run(build_dir, tmp_path, case):
+@pytest.mark.parametrize("case", ["usa_names, 1 MiB responses", "narrow8, 1,024-row responses", "usa_names, Avro", "narrow8, ZSTD", "narrow8, 4 streams", "wide, to Parquet", "narrow8, 1 Gbit/s and 20 ms each way"])
+def test_a_smoke_run(bench, build_dir, tmp_path, case):
     environment = dict(os.environ, HEADRACE_BUILD_DIR=str(build_dir))
     done = subprocess.run([sys.executable, ROOT / "bench" / "run.py", "--smoke", "--case", case, "--work", tmp_path], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "results.json").read_text())["results"]
     assert list(results) == [case]
+    (clients,) = (of.clients for of in bench.CASES if of.name == case)
+    assert set(results[case]) == set(clients) - set(bench.missing_peers())
     for client, runs in results[case].items():
         assert len(runs) == 1 and runs[0]["cpu_ns_per_row"] > 0 and runs[0]["rows_per_second"] > 0
         assert f"| {client} |" in done.stdout
@@ -72,6 +75,50 @@ def test_a_goal_beside_another_case_and_one_of_its_own(bench, monkeypatch):
     assert "| a: headrace, cpu_ns_per_row | 12 | 10 (10 to 14) | met |" in text
     # Of cases that were not measured nothing is said.
     assert bench.check_goals({"b": results["b"]}) == bench.check_goals({})
+
+
+def test_a_goal_that_was_not_judged_is_never_met(bench, monkeypatch):
+    only(bench, monkeypatch, ("a", "headrace", "java", "cpu_ns_per_row", 1), ("b", "headrace", ("a", "headrace"), "cpu_ns_per_row", 9), ("a", "headrace", None, "cpu_ns_per_row", 99))
+    whole = {"a": {"headrace": runs(1), "java": runs(2)}, "b": {"headrace": runs(1)}}
+    assert bench.not_judged(whole) == []
+    assert bench.not_judged({"a": {"headrace": runs(1)}}) == ["not judged: a, cpu_ns_per_row: there is no java"]
+    assert bench.not_judged({"b": whole["b"]}) == ["not judged: b, cpu_ns_per_row: there is no headrace at a"]
+    assert bench.not_judged({}) == []
+    assert bench.verdict(0, 0) == ("every goal of these cases is met", 0)
+    assert bench.verdict(0, 1) == ("goals: none missed, 1 not judged", 4)
+    assert bench.verdict(2, 1) == ("goals: 2 missed, 1 not judged", 1)
+
+
+@pytest.mark.skipif("SANITIZED" in os.environ.get("HEADRACE_TEST_BUILD", ""), reason="times of a sanitized build mean nothing, so it has no benchmarks")
+@pytest.mark.parametrize("most,code,says", [(1e9, 4, "goals: none missed, 1 not judged"), (1e-9, 1, "goals: 1 missed, 1 not judged")])
+def test_a_run_without_a_peer_says_so(bench, build_dir, tmp_path, monkeypatch, capsys, most, code, says):
+    monkeypatch.setattr(bench, "BIN", build_dir / "bin")
+    monkeypatch.setattr(bench, "JAVA", tmp_path / "no.jar")
+    case = "usa_names, Avro"
+    only(bench, monkeypatch, (case, "headrace", "java", "cpu_ns_per_row", 1), (case, "headrace", "bytes", "cpu_ns_per_row", most))
+    monkeypatch.setattr(bench, "ROWS", bench.SMOKE_ROWS)
+    monkeypatch.setattr(bench, "TIMES", bench.SMOKE_TIMES)
+    monkeypatch.setattr(sys, "argv", ["run.py", "--anyway", "--rounds", "1", "--case", case, "--work", str(tmp_path)])
+    assert bench.main() == code
+    out = capsys.readouterr().out
+    assert f"not judged: {case}, cpu_ns_per_row: there is no java" in out and out.endswith(f"{says}\n") and "every goal" not in out
+
+
+def with_tools(directory, *names):
+    """An environment whose path has these programs alone."""
+    directory.mkdir()
+    for name in names:
+        (directory / name).symlink_to(shutil.which(name))
+    return {"PATH": str(directory)}
+
+
+@pytest.mark.parametrize("arguments, code", [([], 0), (["--all"], 1)])
+def test_a_toolchain_that_is_missing_is_named(tmp_path, arguments, code):
+    environment = with_tools(tmp_path / "bin", "bash", "dirname", "mkdir")
+    done = subprocess.run([ROOT / "bench" / "peers" / "build.sh", *arguments], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    said = done.stderr if code else done.stdout
+    assert "Go 1.26" in said and "openjdk-17-jdk-headless and maven" in said and ("skipped" in said) == (code == 0)
 
 
 def test_every_goal_is_of_a_case_and_its_clients(bench):
