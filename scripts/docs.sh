@@ -13,5 +13,6 @@ if [ "$(cat build/docs-venv/.made-of 2>/dev/null)" != "$wanted" ]; then
   build/docs-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r scripts/requirements-docs.txt
   printf '%s\n' "$wanted" >build/docs-venv/.made-of
 fi
-build/docs-venv/bin/python -m mkdocs build --quiet --strict --config-file mkdocs.yml
+# Not --quiet: with it --strict does not see the warnings.
+build/docs-venv/bin/python -m mkdocs build --strict --config-file mkdocs.yml >build/docs.log 2>&1 || { cat build/docs.log >&2; exit 1; }
 echo "the site: build/site/index.html"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests.
-#   scripts/test.sh                    the short run, what CI runs: build, format, unit tests, tests across folders, 20 s of each fuzz target,
-#                                      clang-tidy on changed files
+#   scripts/test.sh                    the short run, what CI runs: build, format, unit tests, the site of the documentation, tests across
+#                                      folders, the demo, 20 s of each fuzz target, clang-tidy on changed files
 #   scripts/test.sh --all [PART...]    the long parts: sanitize, tidy, long, fuzz, peers, bench; without PART the short run and then all of them
 #   scripts/test.sh -- NAME...         only these: a folder of src/headrace (its unit tests), or a path under tests/ (pytest)
 # Exit code 0 only when everything that ran passed. What is skipped is printed with its reason. Logs: build/PRESET/*.log
@@ -13,6 +13,9 @@ tidy_seconds=300
 # Each fuzz target's run: in the short run, and with `--all fuzz`.
 fuzz_seconds_short=20
 fuzz_seconds=120
+# The demo on a tree that is built (12 to 17 s on two cores), and the site with its packages (16 s): many times what they take.
+demo_seconds=180
+site_seconds=300
 
 failed=()
 skipped=()
@@ -82,12 +85,17 @@ crossing_tests() {  # crossing_tests PRESET PYTEST-ARGUMENTS...
   env $(sanitizer_settings "$preset") HEADRACE_BUILD_DIR="build/$preset" build/venv/bin/python -m pytest -p no:cacheprovider --durations=5 "$@"
 }
 
+# Not within pytest: the demo builds, which would disturb tests that use the same build.
+check_demo() { timeout "$demo_seconds" scripts/demo.sh >build/demo-test.log 2>&1 && tail -n 4 build/demo-test.log || { tail -n 40 build/demo-test.log; return 1; }; }
+
 short_run() {
   must "set-up" scripts/setup.sh
   if command -v clang-format-19 >/dev/null; then step "format" check_format; else skip "format: there is no clang-format-19"; fi
   must "build release" scripts/build.sh release
   step "unit tests" unit_tests release
+  step "site of the documentation" timeout "$site_seconds" scripts/docs.sh
   step "tests across folders" crossing_tests release -m "not long" tests
+  step "demo" check_demo
   skip "tables of the emulators local_bigquery and goccy: they take long to install; scripts/test.sh --all peers has them"
   if command -v clang++-19 >/dev/null; then fuzz "$fuzz_seconds_short"; else skip "fuzz targets: there is no clang++-19"; fi
   if command -v clang-tidy-19 >/dev/null; then

@@ -71,7 +71,7 @@ def test_the_examples_of_rows_run_also_when_streams_break(build_dir, headrace, t
 NOT_RUN = {
     "scripts/setup.sh": "installs packages",
     "scripts/build.sh": "builds for minutes; without what it built this test would not run",
-    "scripts/demo.sh": "builds, and reads a data set that is a package of its own; its steps are those of docs/first-steps.md and docs/guides/",
+    "scripts/demo.sh": "builds, which would disturb the tests; scripts/test.sh runs it after them",
     "scripts/test.sh": "runs this test; tests/scripts has its arguments",
     "bench/run": "wants an idle machine for ten minutes; tests/bench runs it in small",
     "bench/compare": "builds another commit, and wants an idle machine",
@@ -225,6 +225,36 @@ def test_every_guide_is_listed():
     assert sorted(re.findall(r"\((guides/[^)]*)\)", (ROOT / "docs" / "index.md").read_text())) == guides
     assert sorted(re.findall(r": (guides/.*)", (ROOT / "mkdocs.yml").read_text())) == guides
     assert sorted(re.findall(r"\(docs/(guides/[^)]*)\)", (ROOT / "README.md").read_text())) == guides
+
+
+@pytest.mark.parametrize("link, says", [(None, ""), ("no-such-page.md", "no-such-page.md"), ("types.md#no-such-heading", "no-such-heading"), ("/types.md", "/types.md")])
+def test_the_site_has_no_link_that_leads_nowhere(tmp_path, link, says):
+    """scripts/docs.sh on a copy of the tree, with the environment that scripts/test.sh has had it make."""
+    environment = ROOT / "build" / "docs-venv"
+    if not environment.exists():
+        pytest.skip("scripts/docs.sh has not been run here")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    (tmp_path / "scripts").mkdir()
+    for file in ("mkdocs.yml", "scripts/docs.sh", "scripts/requirements-docs.txt"):
+        shutil.copy(ROOT / file, tmp_path / file)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "docs-venv").symlink_to(environment)
+    if link:
+        with open(tmp_path / "docs" / "index.md", "a") as page:
+            page.write(f"\n[nowhere]({link})\n")
+    done = subprocess.run([tmp_path / "scripts" / "docs.sh"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == (1 if link else 0), done.stderr
+    assert says in done.stderr and (link is not None or (tmp_path / "build" / "site" / "index.html").exists())
+
+
+def test_every_page_is_in_the_site_s_navigation():
+    """A page that is left out is no error to MkDocs. Single formats and decisions are linked from their overviews."""
+    docs = ROOT / "docs"
+    single = {path for folder in ("formats", "decisions") for path in (docs / folder).glob("*.md") if path.name != "README.md"}
+    named = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(path.relative_to(docs).as_posix() for path in set(docs.rglob("*.md")) - single)
+    for path in single:
+        assert f"({path.name})" in (path.parent / "README.md").read_text(), path
 
 
 def test_every_reason_of_an_error_is_explained():
