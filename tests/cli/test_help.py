@@ -11,7 +11,7 @@ import pytest
 
 from harness import MANIFEST, write_parquet
 
-VERBS = ["copy", "resume", "plan", "schema", "serve", "completion", "man", "version"]
+VERBS = ["copy", "resume", "plan", "schema", "bench", "serve", "completion", "man", "version"]
 NAMES = "bigquery-public-data.usa_names.usa_1910_current"
 
 
@@ -66,11 +66,16 @@ def test_the_example_of_resume(run, shell):
     assert (shell.here / "names" / MANIFEST).exists()
 
 
-@pytest.mark.parametrize("verb", ["plan", "schema", "completion", "version"])
+def test_the_help_of_every_verb_is_looked_at(run):
+    listed = re.search(r"^usage: headrace VERB ...\n(.*?)\n\n", run("--help")[0], re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r"^  (\w+)", listed[1], re.MULTILINE)) == sorted(VERBS)
+
+
+@pytest.mark.parametrize("verb", ["plan", "schema", "bench", "completion", "version"])
 def test_the_example_of(run, shell, verb):
     code, out, err = shell(example_of(run(verb, "--help")[0]))
     assert code == 0, err
-    assert {"plan": "estimated rows", "schema": '"state"', "completion": "complete -F", "version": "Arrow"}[verb] in out
+    assert {"plan": "estimated rows", "schema": '"state"', "bench": "500 rows", "completion": "complete -F", "version": "Arrow"}[verb] in out
 
 
 def test_the_example_of_man(run, shell):
