@@ -247,6 +247,24 @@ def test_the_site_has_no_link_that_leads_nowhere(tmp_path, link, says):
     assert says in done.stderr and (link is not None or (tmp_path / "build" / "site" / "index.html").exists())
 
 
+def headless_rows(text):
+    """Lines that look like a row of a table and are in none, as (number, line): a blank line before a row ends its table."""
+    lines = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL).splitlines()
+    return [(number + 1, line) for number, line in enumerate(lines)
+            if line.startswith("|") and (number == 0 or not lines[number - 1].startswith("|")) and not re.fullmatch(r"\|[ :|-]+\|", "".join(lines[number + 1:number + 2]))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_row_of_a_table_is_in_it(page):
+    assert headless_rows(page.read_text()) == []
+
+
+def test_a_row_that_a_blank_line_parts_from_its_table_is_found():
+    assert headless_rows("| a | b |\n|---|---|\n| 1 | 2 |\n") == []
+    assert headless_rows("| a | b |\n|---|---|\n| 1 | 2 |\n\n| 3 | 4 |\n| 5 | 6 |\n") == [(5, "| 3 | 4 |")]
+    assert headless_rows("```\n| 1 |\n```\n") == []
+
+
 def test_every_page_is_in_the_site_s_navigation():
     """A page that is left out is no error to MkDocs. Single formats and decisions are linked from their overviews."""
     docs = ROOT / "docs"
