@@ -247,6 +247,47 @@ def test_the_site_has_no_link_that_leads_nowhere(tmp_path, link, says):
     assert says in done.stderr and (link is not None or (tmp_path / "build" / "site" / "index.html").exists())
 
 
+TABLES = re.compile(r"\b(usa_names|narrow8|wide)\b")
+
+
+def missed_goals(text):
+    """(goal, table) of docs/performance.md's table of goals; a table of '' when the goal names none."""
+    found = set()
+    for label, seen, verdicts in re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ((?:met|missed)(?:, (?:met|missed))*) \|$", text, re.MULTILINE):
+        tables = TABLES.findall(label) or TABLES.findall(seen) or [""]
+        verdicts = verdicts.split(", ")
+        verdicts = verdicts * len(tables) if len(verdicts) == 1 else verdicts
+        assert len(verdicts) == len(tables), label
+        found |= {(label, table) for table, verdict in zip(tables, verdicts) if verdict == "missed"}
+    return found
+
+
+def explained_goals(text):
+    """(goals, tables) of the entries of the section about missed goals that are of goals."""
+    return [(goals, TABLES.findall(tables)) for goals, tables in re.findall(r"^\* \*\*([^*]*): ([^*:]*)\.\*\*", text.split("\n## Why goals are missed\n")[1], re.MULTILINE)]
+
+
+def test_every_missed_goal_is_explained():
+    text = (ROOT / "docs" / "performance.md").read_text()
+    missed = missed_goals(text)
+    assert len(missed) > 3
+
+    def explains(goals, tables, label, table):
+        phrase, _, of = label.partition(": ")
+        return re.search(rf"\b{re.escape(phrase)}\b", goals) is not None and table in (tables or [""]) and (TABLES.search(of) is not None or of in goals)
+
+    entries = explained_goals(text)
+    assert [goal for goal in missed if not any(explains(*entry, *goal) for entry in entries)] == []
+    for goals, tables in entries:
+        for table in tables:
+            assert any(explains(goals, [table], *goal) for goal in missed), f"{goals}: {table} is not missed"
+
+
+def test_missed_goals_are_read_from_the_table():
+    table = "| CPU beside a: usa_names, wide | 1 | 2, 3 | met, missed |\n| to a file | 1 | usa_names 2, wide 3 | missed |\n| ns a byte | 1 | 2 | missed |\n| x: wide | 1 | 1 | met |\n"
+    assert missed_goals(table) == {("CPU beside a: usa_names, wide", "wide"), ("to a file", "usa_names"), ("to a file", "wide"), ("ns a byte", "")}
+
+
 def headless_rows(text):
     """Lines that look like a row of a table and are in none, as (number, line): a blank line before a row ends its table."""
     lines = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL).splitlines()
