@@ -46,6 +46,13 @@ def test_every_folder_of_the_tree_is_in_the_list_and_in_the_build():
     assert listed == ORDER
 
 
+def test_the_environment_is_read_where_the_architecture_says():
+    """docs/architecture.md: the library for credentials and endpoints, and when a program calls TuneProcess; the program where it likes."""
+    source = ROOT / "src" / "headrace"
+    reading = {str(path.relative_to(source)) for path in source.rglob("*.cc") if re.search(r"\bgetenv\(", path.read_text()) and not is_test(path)}
+    assert {name for name in reading if not name.startswith("cli/")} == {"rpc/credentials.cc", "rpc/endpoint.cc", "bigquery/process.cc"}
+
+
 def test_a_planted_violation_is_found(tmp_path):
     def plant(name, text):
         path = tmp_path / name
