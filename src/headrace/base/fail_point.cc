@@ -50,7 +50,7 @@ arrow::Status ArmFailPoint(std::string_view spec) {
     }
   }
   const auto is_one_of = [&](const auto& names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
-  if (!is_one_of(kFailPoints) && !is_one_of(kCutFailPoints)) {
+  if (!is_one_of(kFailPoints) && !is_one_of(kCutFailPoints) && !is_one_of(kLookFailPoints)) {
     return InvalidOption("fail-point", fmt::format("no fail point is named '{}'", name));
   }
   passes_left = pass;

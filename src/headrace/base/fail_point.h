@@ -51,4 +51,9 @@ inline constexpr std::string_view kCutFailPoints[] = {
     "cut.applied",   // the ledger holds both parts
 };
 
+/// Steps that change nothing durable: for what is seen of a job at that moment.
+inline constexpr std::string_view kLookFailPoints[] = {
+    "split.ended",  // the ledger counts the split as finished
+};
+
 }  // namespace headrace

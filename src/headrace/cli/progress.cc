@@ -22,6 +22,8 @@ constexpr std::chrono::milliseconds kFirstInterval{300};
 }  // namespace
 
 void ProgressText::Add(const Progress& progress) {
+  // A restart goes back to the last checkpoint: what was done since then is no speed of what is done now.
+  if (!recent_.empty() && (progress.rows < recent_.back().rows || progress.bytes < recent_.back().bytes)) recent_.clear();
   recent_.push_back(progress);
   while (recent_.size() > 2 && recent_[1].seconds <= progress.seconds - kRateWindow) recent_.pop_front();
   share_ = std::max(share_, std::min(progress.fraction, 1.0));

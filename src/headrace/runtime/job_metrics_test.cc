@@ -1,5 +1,6 @@
 #include "headrace/runtime/job_metrics.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headrace/base/fail_point.h"
 #include "headrace/runtime/job_fixture_testing.h"
 #include "headrace/runtime/read.h"
 
@@ -136,6 +138,30 @@ TEST_F(JobMetricsTest, ASplitThatWaitsForTheSinkIsNotStalled) {
   EXPECT_EQ(target_->SortedRows(), Rows(60));
 }
 
+// A split is open or finished, never both, and its cut parts are no more than the whole: what is shown of all of it never runs ahead.
+TEST_F(JobMetricsTest, TheFractionIsNeverMoreThanWhatIsDone) {
+  script_->splits = {{0, 9}, {10, 19}};
+  script_->blocked = {10};
+  std::atomic<Job*> running{nullptr};
+  std::vector<Progress> seen;
+  SetFailPointHandler([&](std::string_view step) {
+    if (step == "split.ended" && seen.empty()) seen.push_back(running.load()->progress());
+  });
+  RunBeside({.readers = 2}, [&](Job& job) {
+    running = &job;
+    EXPECT_TRUE(script_->WaitForBlocked(1));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (job.progress().finished_splits < 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_LE(job.progress().fraction, 0.5);
+    script_->Unblock(10);
+  });
+  SetFailPointHandler(nullptr);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].finished_splits, 1);
+  EXPECT_LE(seen[0].open_splits, 1);
+  EXPECT_LE(seen[0].fraction, 0.5);
+}
+
 // The same wait in Next, but for the source.
 TEST_F(JobMetricsTest, ASplitWhoseSourceDoesNotAnswerIsStalledAfterTenSeconds) {
   script_->splits = {{0, 9}, {9, 18}};
@@ -143,7 +169,7 @@ TEST_F(JobMetricsTest, ASplitWhoseSourceDoesNotAnswerIsStalledAfterTenSeconds) {
   RunBeside({.readers = 2}, [&](Job& job) {
     EXPECT_TRUE(script_->WaitForBlocked(1));
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-    // The split is finished a moment before its reader lets go of it.
+    // The second reader may not have begun yet.
     const auto one_left = [&] { return job.progress().finished_splits == 1 && job.progress().open_splits == 1; };
     while (!one_left() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     clock_.Advance(std::chrono::milliseconds{9'999});

@@ -412,6 +412,82 @@ TEST_F(JobRestoreTest, AFailedCommitIsAttachedToTheFailureBeforeIt) {
   EXPECT_THAT(status.message(), ::testing::MatchesRegex(".*first; then: .*second.*"));
 }
 
+/// Tells when a line with `text` is logged.
+class Awaited final : public Logger {
+ public:
+  explicit Awaited(std::string text) : text_(std::move(text)) {}
+  void Log(LogLevel, std::string_view line) override {
+    std::lock_guard<std::mutex> guard(mutex_);
+    seen_ = seen_ || line.find(text_) != std::string_view::npos;
+    changed_.notify_all();
+  }
+  bool Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, 20s, [this] { return seen_; });
+  }
+
+ private:
+  const std::string text_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool seen_ = false;
+};
+
+// While nothing runs, the newest checkpoint is the one to stop at; time goes on for who looks.
+TEST_F(JobRestoreTest, AStopDuringTheRestartDelayIsObeyedAtOnce) {
+  script_->splits = {{0, 10}};
+  target_->write_errors[3] = {Passing()};
+  auto options = Checkpointed();
+  options.restart_attempts = 1;
+  options.restart_delay = std::chrono::hours{1};
+  Awaited logger("is opened again");
+  auto logged = environment();
+  logged.logger = &logger;
+  auto job = Job::Make(std::make_shared<ScriptedSource>(script_), std::make_shared<TargetSink>(target_), options, logged).ValueOrDie();
+  auto running = std::async(std::launch::async, [&] { return job->Run(); });
+  ASSERT_TRUE(logger.Wait());
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const double before = job->progress().seconds;
+  while (job->progress().seconds < before + 60 && std::chrono::steady_clock::now() < deadline) {
+    clock_.Advance(60s);  // the job may not have begun to wait at the first one
+  }
+  EXPECT_EQ(job->progress().open_splits, 0);
+  job->StopAtCheckpoint();
+  ASSERT_EQ(running.wait_for(20s), std::future_status::ready);
+  const auto result = running.get();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->end, JobEnd::kStoppedAtCheckpoint);
+  job.reset();
+  clock_.set_auto_advance(true);
+  auto resumed = Resume(Checkpointed());
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(target_->SortedRows(), Rows(10));
+}
+
+// Before it runs, and while the source does not answer, a restored job shows what its checkpoint holds.
+TEST_F(JobRestoreTest, ProgressBeginsAtTheCheckpoint) {
+  script_->splits = {{0, 10}};
+  script_->blocked = {6};
+  auto options = Checkpointed();
+  options.checkpoint_interval = 1s;
+  {
+    auto job = Make(options).ValueOrDie();
+    auto running = std::async(std::launch::async, [&] { return job->Run(); });
+    ASSERT_TRUE(script_->WaitForBlocked(1));
+    job->StopAtCheckpoint();
+    ASSERT_EQ(running.get()->end, JobEnd::kStoppedAtCheckpoint);
+    EXPECT_EQ(job->progress().rows, 6);
+  }
+  MetricRegistry metrics;
+  auto counted = environment();
+  counted.metrics = &metrics;
+  auto job = Job::Restore(std::make_shared<ScriptedSource>(script_), std::make_shared<TargetSink>(target_), options, counted).ValueOrDie();
+  EXPECT_EQ(metrics.Snapshot().at("rowsEnqueued"), 6) << "before anybody has asked for the progress";
+  EXPECT_EQ(job->progress().rows, 6);
+  EXPECT_EQ(job->progress().checkpoint, 2U);
+  EXPECT_EQ(metrics.Snapshot().at("lastCheckpoint"), 2);
+}
+
 TEST_F(JobRestoreTest, OneCheckpointIsKeptOnceItIsCommittedAndTwoBefore) {
   Fresh();
   size_t most = 0;

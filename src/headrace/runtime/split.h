@@ -50,7 +50,8 @@ using ReadResult = std::variant<Batch, Cut, End>;
 
 /// How far a reader is in its split.
 struct SplitProgress {
-  double fraction = 0;  // of the split, never goes down but by a cut, 1 at its end
+  /// Of the split; never goes down but by a cut, 1 at its end. A cut changes it when Next is called again: it is applied by then.
+  double fraction = 0;
   bool throttled = false;
   /// It waits for something of this process (memory, its turn), not for the source: no stall.
   bool waits_here = false;

@@ -14,6 +14,17 @@
 
 namespace headrace {
 
+void SetCounts(const LedgerCounts& counts, Progress* progress) {
+  progress->rows = counts.rows;
+  progress->bytes = counts.memory_bytes;
+  progress->finished_splits = counts.finished;
+}
+
+uint64_t CompleteCheckpoint(const StoredCheckpoint& stored) {
+  const bool complete = stored.committed || stored.state.committables.empty();
+  return complete ? stored.state.checkpoint : stored.state.checkpoint - 1;  // checkpoint 0 has no committables
+}
+
 SinkContext MakeSinkContext(const JobParts& parts, const CheckpointState& state) {
   SinkContext context;
   context.job_name = state.job_name;
@@ -54,12 +65,13 @@ Report ReportOf(const CheckpointState& state) {
 
 JobRun::JobRun(const JobParts& parts, StoredCheckpoint start, bool restored)
     : parts_(parts),
+      last_checkpoint_(CompleteCheckpoint(start)),
       state_(std::move(start.state)),
       committed_(start.committed),
       restored_(restored),
       base_(state_.report),
-      best_fraction_(state_.report.fraction),
-      last_checkpoint_(state_.checkpoint) {}
+      base_counts_(state_.ledger.counts),
+      best_fraction_(state_.report.fraction) {}
 
 JobRun::~JobRun() { StopThreads(); }
 
@@ -105,6 +117,10 @@ arrow::Status JobRun::Reopen() {
   auto context = MakeSinkContext(parts_, state_);
   ARROW_ASSIGN_OR_RAISE(committer_, parts_.sink->CreateCommitter(context, state_.sink_state));
   if (!committed_) ARROW_RETURN_NOT_OK(Commit(state_));
+  {
+    std::lock_guard<std::mutex> guard(look_mutex_);
+    last_checkpoint_ = state_.checkpoint;
+  }
   return WithContext(parts_.sink->RemoveOrphans(context, state_.sink_state, state_.writer_states), "going back to the last checkpoint");
 }
 
@@ -291,6 +307,10 @@ arrow::Status JobRun::TakeCheckpoint(bool last, bool final) {
   next.checkpoint = state_.checkpoint + 1;
   next.final = final;
   Barrier barrier{.checkpoint = next.checkpoint, .last = last};
+  // Of the rows that the checkpoint has, not of those that are read while it is taken.
+  Progress progress;
+  Look(&progress);
+  next.report.fraction = final ? 1 : std::max(0.0, progress.fraction);
   next.ledger = ledger_->Snapshot([&] {
     for (auto& queue : queues_) queue->PushMarker(barrier);
   });
@@ -330,9 +350,6 @@ arrow::Status JobRun::AddUp(const std::vector<WriterAnswer>& answers, Checkpoint
     report.bytes_written += answer.counts.bytes_written;
   }
   report.restarts = parts_.restarts_before + parts_.restarts->used();
-  Progress progress;
-  Look(&progress);
-  report.fraction = next->final ? 1 : std::max(0.0, progress.fraction);
   // Counted by the readers under the ledger's lock and by the writers behind their queues: two counts of the same rows.
   int64_t read = next->ledger.counts.rows;
   if (report.records_in + report.rows_skipped == read && report.records_in == report.rows_written + report.rows_rejected)
@@ -394,15 +411,18 @@ void JobRun::Look(Progress* progress) const {
   progress->estimated_rows = estimated_rows_;
   bool bounded = parts_.source->boundedness() == Boundedness::kBounded;
   if (ledger_ != nullptr) {
-    auto state = ledger_->state();
-    progress->rows = state.counts.rows;
-    progress->bytes = state.counts.memory_bytes;
+    const auto state = ledger_->state();
+    SetCounts(state.counts, progress);
     progress->queued_splits = state.queued;
-    progress->finished_splits = state.counts.finished;
-    double done = FractionLocked(progress);
-    auto all = static_cast<double>(state.queued + state.assigned + state.counts.finished);
+    const double done = FractionLocked(progress);
+    const auto all = static_cast<double>(state.queued + state.assigned + state.counts.finished);
+    // What ended or was cut between the two looks would count twice: then the next look tells.
+    const auto after = ledger_->state();
+    const bool same = after.counts.finished == state.counts.finished && after.counts.cuts == state.counts.cuts;
     // Cuts and returned splits would let it go down.
-    if (all > 0) best_fraction_ = std::max(best_fraction_, std::min(1.0, done / all));
+    if (same && all > 0) best_fraction_ = std::max(best_fraction_, std::min(1.0, done / all));
+  } else {
+    SetCounts(base_counts_, progress);
   }
   progress->fraction = bounded ? best_fraction_ : -1;
 }

@@ -36,6 +36,10 @@ struct JobParts {
 
 /// A sink's context without the fields that belong to one writer.
 SinkContext MakeSinkContext(const JobParts& parts, const CheckpointState& state);
+/// What a ledger has counted, as progress.
+void SetCounts(const LedgerCounts& counts, Progress* progress);
+/// The number of the newest checkpoint that is complete: what it holds is visible.
+uint64_t CompleteCheckpoint(const StoredCheckpoint& stored);
 /// The report's part that a checkpoint keeps.
 Report ReportOf(const CheckpointState& state);
 
@@ -78,10 +82,12 @@ class JobRun {
   double FractionLocked(Progress* progress) const;
 
   const JobParts& parts_;
+  uint64_t last_checkpoint_;  // guarded by look_mutex_
   CheckpointState state_;
   bool committed_;
   const bool restored_;
   ReportCounts base_;  // of the checkpoint that the run started from
+  const LedgerCounts base_counts_;
   bool prepare_called_ = false;
   bool reopened_ = false;  // there were writers before: the new ones take over their states
   bool commit_begun_ = false;
@@ -98,7 +104,6 @@ class JobRun {
   mutable std::mutex look_mutex_;  // guards what Look reads of the above while it is being set up, and:
   int64_t estimated_rows_ = -1;
   mutable double best_fraction_ = 0;
-  uint64_t last_checkpoint_ = 0;
 };
 
 }  // namespace headrace

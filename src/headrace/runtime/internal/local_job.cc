@@ -59,6 +59,12 @@ LocalJob::LocalJob(std::shared_ptr<const Source> source, std::shared_ptr<const S
   metrics_->Register(JobMetrics());
   metrics_->Register(source_->metrics());
   metrics_->Register(sink_->metrics());
+  // What earlier runs of the job have done is there from the start.
+  SetCounts(current_.state.ledger.counts, &last_progress_);
+  last_progress_.queued_splits = static_cast<int64_t>(current_.state.ledger.assigned.size());
+  last_progress_.checkpoint = CompleteCheckpoint(current_);
+  last_progress_.fraction = source_->boundedness() == Boundedness::kBounded ? current_.state.report.fraction : -1;
+  SetGauges(last_progress_);
 }
 
 class LocalJob::Telling {
@@ -114,7 +120,9 @@ void LocalJob::StopNow() { stop_now_.request_stop(); }
 
 Progress LocalJob::progress() const {
   std::lock_guard<std::mutex> guard(mutex_);
+  const auto seconds = [this] { return std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count(); };
   if (active_ == nullptr) {
+    if (waits_to_restart_) last_progress_.seconds = seconds();
     SetGauges(last_progress_);
     return last_progress_;
   }
@@ -122,7 +130,7 @@ Progress LocalJob::progress() const {
   active_->Look(&now);
   // A restart goes back to the last checkpoint; what was shown does not.
   if (now.fraction >= 0) now.fraction = std::max(now.fraction, last_progress_.fraction);
-  now.seconds = std::chrono::duration<double>(parts_.environment.clock->Monotonic() - started_).count();
+  now.seconds = seconds();
   SetGauges(now);
   return last_progress_ = now;
 }
@@ -167,8 +175,9 @@ arrow::Result<JobResult> LocalJob::RunUntilDone() {
   while (true) {
     auto end = RunOnce();
     if (end.ok()) return MakeResult(*end);
-    ARROW_ASSIGN_OR_RAISE(bool again, PrepareRestart(end.status()));
-    if (!again) return end.status();
+    ARROW_ASSIGN_OR_RAISE(const AfterFailure after, PrepareRestart(end.status()));
+    if (after == AfterFailure::kFail) return end.status();
+    if (after == AfterFailure::kStop) return MakeResult(JobEnd::kStoppedAtCheckpoint);
   }
 }
 
@@ -218,12 +227,27 @@ arrow::Status LocalJob::Fail(const JobRun& run, arrow::Status error) {
   return error;
 }
 
-arrow::Result<bool> LocalJob::PrepareRestart(const arrow::Status& error) {
-  if (store_ == nullptr || stopping() || !restarts_.Take()) return false;
+void LocalJob::WaitToRestart() {
+  const auto set_waiting = [this](bool waits) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    waits_to_restart_ = waits;
+  };
+  std::stop_source stop;
+  const auto request_stop = [&stop] { stop.request_stop(); };
+  const std::stop_callback on_checkpoint(stop_at_checkpoint_.get_token(), request_stop);
+  const std::stop_callback on_now(stop_now_.get_token(), request_stop);
+  set_waiting(true);
+  parts_.environment.clock->SleepFor(parts_.options.restart_delay, stop.get_token());
+  set_waiting(false);
+}
+
+arrow::Result<LocalJob::AfterFailure> LocalJob::PrepareRestart(const arrow::Status& error) {
+  if (store_ == nullptr || stopping() || !restarts_.Take()) return AfterFailure::kFail;
   auto* environment = &parts_.environment;
   environment->logger->Log(LogLevel::kWarning, fmt::format("the job is opened again from its last checkpoint in {} ms after: {}",
                                                            parts_.options.restart_delay.count(), error.message()));
-  if (!environment->clock->SleepFor(parts_.options.restart_delay, stop_now_.get_token())) return false;
+  WaitToRestart();
+  if (stop_now_.stop_requested()) return AfterFailure::kFail;
   // Read again from the disk: a write that failed may still have left its file, and then that file is the newest.
   auto newest = store_->Newest();
   if (newest.ok() && !*newest) newest = arrow::Status::IOError("the checkpoint is gone");
@@ -231,7 +255,9 @@ arrow::Result<bool> LocalJob::PrepareRestart(const arrow::Status& error) {
   current_ = std::move(**newest);
   restored_ = true;
   ARROW_RETURN_NOT_OK(store_->RemoveLeftovers());
-  return true;
+  // Nothing runs, so the newest checkpoint is the one to stop at; what it holds must be visible.
+  if (stop_at_checkpoint_.stop_requested() && CompleteCheckpoint(current_) == current_.state.checkpoint) return AfterFailure::kStop;
+  return AfterFailure::kAgain;
 }
 
 JobResult LocalJob::MakeResult(JobEnd end) const {

@@ -31,7 +31,9 @@ class LocalJob final : public Job {
   arrow::Result<JobResult> RunUntilDone();
   arrow::Result<JobEnd> RunOnce();
   arrow::Status Fail(const JobRun& run, arrow::Status error);
-  arrow::Result<bool> PrepareRestart(const arrow::Status& error);
+  enum class AfterFailure { kFail, kAgain, kStop };
+  arrow::Result<AfterFailure> PrepareRestart(const arrow::Status& error);
+  void WaitToRestart();
   JobResult MakeResult(JobEnd end) const;
   void SetGauges(const Progress& progress) const;
   bool stopping() const { return stop_now_.stop_requested() || stop_at_checkpoint_.stop_requested(); }
@@ -53,8 +55,9 @@ class LocalJob final : public Job {
   bool ran_ = false;
   MonotonicTime started_{0};
 
-  mutable std::mutex mutex_;  // guards the two below
+  mutable std::mutex mutex_;  // guards all below
   JobRun* active_ = nullptr;
+  bool waits_to_restart_ = false;
   mutable Progress last_progress_;
 };
 

@@ -87,7 +87,12 @@ arrow::Status ReaderLoop::Drain(const AssignedSplit& assigned, SplitReader* read
       cut_count_->Add(far);
       estimated_bytes_ = cut->near_estimated_bytes;
     } else {
-      return parts_.ledger->End(assigned.attempt, std::move(std::get<End>(answer).successors));
+      // Let go of first: who looks in between sees it neither open nor finished, never both.
+      waiting_since_ = -1;
+      SetCurrent(nullptr);
+      auto ended = parts_.ledger->End(assigned.attempt, std::move(std::get<End>(answer).successors));
+      FailPoint("split.ended");
+      return ended;
     }
   }
   return arrow::Status::Cancelled("stopped");

@@ -54,6 +54,10 @@ StreamReader::StreamReader(std::shared_ptr<rpc::ChannelPool> pool, std::shared_p
       receiver_(std::move(pool), *options_, context, std::move(stream), schema, start, std::move(shared)) {}
 
 arrow::Result<ReadResult> StreamReader::Next() {
+  if (const double share = std::exchange(near_share_, 0); share > 0) {
+    std::lock_guard<std::mutex> guard(progress_mutex_);
+    fraction_ = std::min(fraction_ / share, 1.0);
+  }
   while (rows_ == nullptr && delivered_ < end_row_) {
     ARROW_ASSIGN_OR_RAISE(auto instead, Load());
     if (instead.has_value()) return *std::move(instead);
@@ -104,10 +108,9 @@ Cut StreamReader::MakeCut(const StreamCut& cut) {
   if (all >= 0) estimated_bytes_ = all * cut.near_share;
   Cut answer{.near_descriptor = SerializeStreamState(stream_), .far = {}, .near_estimated_bytes = estimated_bytes_};
   answer.far.push_back({.descriptor = SerializeStreamState(far), .estimated_bytes = all < 0 ? all : all - estimated_bytes_});
-  // The same place is further on in the near part.
+  // The same place is further on in the near part. It is told once the cut is applied, which it is when more is asked for.
   fraction_before_ = std::max(fraction_before_, cut.near_fraction);
-  std::lock_guard<std::mutex> guard(progress_mutex_);
-  if (cut.near_share > 0) fraction_ = std::min(fraction_ / cut.near_share, 1.0);
+  near_share_ = cut.near_share;
   return answer;
 }
 

@@ -53,6 +53,7 @@ class StreamReader final : public SplitReader {
   std::unique_ptr<RowDecoder> decoder_;
 
   int64_t delivered_;                         // rows handed over, from the start of the stream
+  double near_share_ = 0;                     // of a cut that was answered, until it is applied
   double fraction_before_;                    // at the start of the current response, for positions inside it
   std::shared_ptr<arrow::RecordBatch> rows_;  // the current response
   int64_t first_ = 0;                         // its next row

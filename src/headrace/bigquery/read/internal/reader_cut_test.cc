@@ -149,16 +149,22 @@ TEST_P(CutTest, SizesAndProgressAreSharedOut) {
   ASSERT_TRUE(WaitUntil([&] { return Said(bench, "the service split"); }));
   server.AllowMessages(kNoBound);
   double before = 0;
+  bool was_cut = false;
+  double at = 0;  // where the near part was opened
   while (true) {
     auto next = (*opened)->Next();
     ASSERT_TRUE(next.ok()) << next.status();
     const double now = (*opened)->Progress().fraction;
     EXPECT_GE(now, before);
+    if (std::exchange(was_cut, false)) {
+      EXPECT_DOUBLE_EQ(now, (at + 100) / 600) << "the batch behind the cut";
+    }
     if (const auto* cut = std::get_if<Cut>(&*next)) {
-      const auto at = static_cast<double>(Opened(server).at(1).second);
+      at = static_cast<double>(Opened(server).at(1).second);
       EXPECT_THAT(at, testing::AnyOf(200, 300));
       EXPECT_DOUBLE_EQ(before, at / 1000);
-      EXPECT_DOUBLE_EQ(now, at / 600) << "of 600 rows";
+      EXPECT_DOUBLE_EQ(now, before) << "the cut is not applied yet";
+      was_cut = true;
       EXPECT_DOUBLE_EQ(cut->near_estimated_bytes, 600);
       EXPECT_DOUBLE_EQ(cut->far[0].estimated_bytes, 400);
     }
