@@ -216,7 +216,9 @@ class PosixFileSystem final : public FileSystem {
   arrow::Status CreateDirectories(const std::string& path) override {
     for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
       std::string part = path.substr(0, end);
-      if (mkdir(part.c_str(), 0777) != 0) {
+      if (mkdir(part.c_str(), 0777) == 0) {
+        ARROW_RETURN_NOT_OK(SyncDirectory(DirectoryOf(part)));  // a directory that a crash takes away takes all in it
+      } else {
         int error = errno;
         struct stat info;
         bool is_directory = stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -281,9 +283,9 @@ std::string AbsolutePath(const std::string& path) {
 }
 
 arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace,
-                                  void (*after_temp)()) {
+                                  void (*after_temp)(), const std::string& temp_name) {
   std::string directory = DirectoryOf(path);
-  std::string temp = JoinPath(directory, "." + BaseNameOf(path) + ".tmp");
+  std::string temp = JoinPath(directory, temp_name.empty() ? "." + BaseNameOf(path) + ".tmp" : temp_name);
   ARROW_RETURN_NOT_OK(files->Remove(temp));
   auto write = [&]() -> arrow::Status {
     ARROW_ASSIGN_OR_RAISE(auto file, files->Create(temp));

@@ -56,7 +56,7 @@ class FileSystem {
   virtual arrow::Result<std::optional<FileEntry>> Stat(const std::string& path) = 0;
   /// A file, or an empty directory; removing what is not there is no error.
   virtual arrow::Status Remove(const std::string& path) = 0;
-  /// With parents; an existing directory is no error.
+  /// With parents, each made durable; an existing directory is no error.
   virtual arrow::Status CreateDirectories(const std::string& path) = 0;
   /// Exclusive among processes and within this one; UNAVAILABLE at once, with the reason LOCKED, when somebody holds it. Makes the file.
   virtual arrow::Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
@@ -74,9 +74,10 @@ std::string JoinPath(std::string_view directory, std::string_view name);
 std::string AbsolutePath(const std::string& path);
 
 /// Writes `content` to `path` so that a reader sees all of it or the old state: temporary name in the same directory, fsync, rename, fsync
-/// of the directory. `after_temp`, when given, is called between the write and the rename (a fail point).
+/// of the directory. `after_temp`, when given, is called between the write and the rename (a fail point). `temp_name`: where two may write
+/// the same file at once, each gives its own; empty = .NAME.tmp.
 arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace,
-                                  void (*after_temp)() = nullptr);
+                                  void (*after_temp)() = nullptr, const std::string& temp_name = {});
 
 /// An Arrow output stream over a WritableFile, which it owns; counts bytes and hashes them (SHA-256) as they pass.
 class HashingOutputStream final : public arrow::io::OutputStream {

@@ -7,15 +7,19 @@
 namespace headrace {
 
 void MetricRegistry::Register(std::span<const MetricInfo> infos) {
+  std::lock_guard<std::mutex> guard(mutex_);
   for (const MetricInfo& info : infos) {
-    counter(info.name);
-    std::lock_guard<std::mutex> guard(mutex_);
+    CounterLocked(info.name);
     infos_.emplace(info.name, &info);
   }
 }
 
 Counter* MetricRegistry::counter(std::string_view name) {
   std::lock_guard<std::mutex> guard(mutex_);
+  return CounterLocked(name);
+}
+
+Counter* MetricRegistry::CounterLocked(std::string_view name) {
   auto found = counters_.find(name);
   if (found == counters_.end()) found = counters_.emplace(std::string(name), std::make_unique<Counter>()).first;
   return found->second.get();

@@ -64,6 +64,8 @@ class MetricRegistry {
   std::vector<MetricValue> Collect() const;
 
  private:
+  Counter* CounterLocked(std::string_view name);
+
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Counter>, std::less<>> counters_;
   std::map<std::string_view, const MetricInfo*> infos_;

@@ -114,16 +114,15 @@ std::string ToJson(const Measurement& seen) {
 }
 
 /// Reads and drops. The time, and a first signal, end it with what was measured so far, also while it waits for a service that is silent.
-arrow::Result<Measurement> Measure(Session session, std::shared_ptr<const Source> source, const catalog::MeasureOptions& options) {
+arrow::Result<Measurement> Measure(Session session, std::shared_ptr<const Source> source, const catalog::MeasureOptions& options,
+                                   std::stop_source over) {
   MetricRegistry metrics;
   ReadOptions read{
       .job_name = "headrace-bench", .readers = options.readers, .memory_limit = options.memory_limit, .ordered = options.ordered};
   read.context.logger = &session.console;
   read.context.metrics = &metrics;
   Measurement seen{.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
-  std::stop_source over;
   read.stop = over.get_token();
-  const SignalScope on_signal(session.signals, [&over](int) { over.request_stop(); });
   const double begin = Now();
   ARROW_ASSIGN_OR_RAISE(const auto reader, Read(std::move(source), read));
   const double start = Now();
@@ -173,11 +172,14 @@ int Bench(Session session) {
     return catalog::MakeSource(request.source, request.values);
   }();
   if (!source.ok()) return Fail(session.console, source.status());
-  auto seen = Measure(session, *std::move(source), options);
-  if (!seen.ok()) return Fail(session.console, seen.status());  // Read checks its options too
+  std::stop_source over;
+  // Until the figures are told: a signal after the last row does not take them away.
+  SignalScope on_signal(session.signals, [&over](int) { over.request_stop(); });
+  auto seen = Measure(session, *std::move(source), options, over);
+  if (!seen.ok()) return on_signal.EndsWith(Fail(session.console, seen.status()));  // Read checks its options too
   seen->source = name;
   session.console.Result(session.console.json() ? ToJson(*seen) : Text(*seen));
-  return session.console.result_written() ? kExitDone : kExitFailed;
+  return on_signal.EndsWith(session.console.result_written() ? kExitDone : kExitFailed);
 }
 
 }  // namespace headrace::cli

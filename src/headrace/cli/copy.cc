@@ -14,7 +14,7 @@ int Copy(Session session) {
   if (auto status = StartMetrics(session.console, request->values, *parts, metrics); !status.ok()) return Fail(session.console, status);
   auto job = Job::Make(parts->source, parts->sink, parts->options, ProgramEnvironment(session.console, metrics));
   if (!job.ok()) return Fail(session.console, job.status());
-  return RunJob(session, **job, *parts, metrics);
+  return RunJob(session, *std::move(job), *parts, metrics);
 }
 
 }  // namespace headrace::cli

@@ -1,8 +1,11 @@
 #include "headrace/cli/job_run.h"
 
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -73,6 +76,26 @@ class Announcer {
   std::jthread thread_;  // last: it uses all of the above
 };
 
+/// The job that signals act on, while it runs.
+class RunningJob {
+ public:
+  explicit RunningJob(Job* job) : job_(job) {}
+  void Ended() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    job_ = nullptr;
+  }
+  /// Calls `act` unless it has ended.
+  bool With(const std::function<void(Job&)>& act) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (job_ != nullptr) act(*job_);
+    return job_ != nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Job* job_;
+};
+
 int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) {
   bool stopped = result.end == JobEnd::kStoppedAtCheckpoint;
   std::string_view resume = stopped ? std::string_view(parts.resume_command) : std::string_view();
@@ -85,6 +108,18 @@ int ReportEnd(Console& console, const JobResult& result, const JobParts& parts) 
   if (!console.result_written()) return kExitFailed;
   if (stopped) return kExitResumable;
   return result.report.rows_rejected > 0 ? kExitRejects : kExitDone;
+}
+
+int TellEnd(Console& console, const arrow::Result<JobResult>& result, const JobParts& parts) {
+  if (result.ok()) return ReportEnd(console, *result, parts);
+  if (!console.json() && IsClosedOutput(result.status())) {
+    console.Say("standard output was closed by its reader: the copy ends here");
+    return kExitFailed;
+  }
+  // A job that ended before it had planned keeps nothing.
+  const std::string& checkpoint = parts.options.checkpoint;
+  const bool kept = !checkpoint.empty() && ReadPersistedJob(LocalFileSystem(), checkpoint).ok();
+  return Fail(console, result.status(), kept ? std::string_view(parts.resume_command) : std::string_view());
 }
 
 }  // namespace
@@ -175,35 +210,34 @@ arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values
   return arrow::Status::OK();
 }
 
-int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metrics) {
+int RunJob(Session session, std::unique_ptr<Job> job, const JobParts& parts, MetricsServer& metrics) {
   Console& console = session.console;
-  bool resumable = !parts.options.checkpoint.empty();
-  arrow::Result<JobResult> result = [&] {
-    Announcer announcer(console);
-    const SignalScope on_signal(session.signals, [&](int count) {
-      if (count == 1) {
-        job.StopAtCheckpoint();
-        announcer.Say(resumable ? "stopping at a checkpoint (again: stop at once)" : "stopping; without --checkpoint nothing is kept");
-      } else {
-        job.StopNow();
-        announcer.Say("stopping at once");
-      }
+  const bool resumable = !parts.options.checkpoint.empty();
+  RunningJob running(job.get());
+  std::optional<Announcer> announcer(std::in_place, console);
+  SignalScope on_signal(session.signals, [&](int count) {
+    const bool first = count == 1;
+    const bool runs = running.With([&](Job& it) {
+      first ? it.StopAtCheckpoint() : it.StopNow();
+      announcer->Say(!first      ? "stopping at once"
+                     : resumable ? "stopping at a checkpoint (again: stop at once)"
+                                 : "stopping; without --checkpoint nothing is kept");
     });
-    ProgressReporter reporter(&console, [&job] { return job.progress(); });
-    metrics.Follow([&job] { job.progress(); });
-    return job.Run();
+    // The end is there and being told. Whoever does not read it asks twice.
+    if (!runs && !first) std::_Exit(kExitFailed);
+  });
+  arrow::Result<JobResult> result = [&] {
+    ProgressReporter reporter(&console, [&job] { return job->progress(); });
+    metrics.Follow([&job] { job->progress(); });
+    return job->Run();
   }();
+  running.Ended();
+  announcer.reset();
+  job->progress();  // the last scrape shows the end
   metrics.Follow(nullptr);
-  if (!result.ok() && !console.json() && IsClosedOutput(result.status())) {
-    console.Say("standard output was closed by its reader: the copy ends here");
-    return kExitFailed;
-  }
-  if (!result.ok()) {
-    // A job that ended before it had planned keeps nothing.
-    const bool kept = resumable && ReadPersistedJob(LocalFileSystem(), parts.options.checkpoint).ok();
-    return Fail(console, result.status(), kept ? std::string_view(parts.resume_command) : std::string_view());
-  }
-  return ReportEnd(console, *result, parts);
+  // Before it is told: who reads that it can be resumed resumes it.
+  job.reset();
+  return on_signal.EndsWith(TellEnd(console, result, parts));
 }
 
 }  // namespace headrace::cli

@@ -44,8 +44,8 @@ arrow::Status AnnounceEndpoint(Console& console, const catalog::Address& source,
 /// Serves metrics if --metrics-port asks for it, and says where. Before the job is made, which leaves traces; the first scrape has every
 /// metric of the job all the same.
 arrow::Status StartMetrics(Console& console, const catalog::OptionValues& values, const JobParts& parts, MetricsServer& metrics);
-/// Runs the job to its end and reports; answers the exit code.
-int RunJob(Session session, Job& job, const JobParts& parts, MetricsServer& metrics);
+/// Runs the job to its end and reports; answers the exit code. The job and its lock are gone before anything is told of its end.
+int RunJob(Session session, std::unique_ptr<Job> job, const JobParts& parts, MetricsServer& metrics);
 /// The environment of jobs started by the program.
 JobEnvironment ProgramEnvironment(Console& console, MetricsServer& metrics);
 

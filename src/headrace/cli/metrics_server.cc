@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr size_t kThreads = 2;  // one scraper, and a person who looks
 constexpr time_t kTimeoutSeconds = 5;
+constexpr time_t kIdleSeconds = 2;  // between a connection and its request
 constexpr size_t kMostPostedBytes = 1 << 10;  // nothing is taken
 
 }  // namespace
@@ -44,7 +45,9 @@ arrow::Result<std::string> MetricsServer::Start(int port) {
   server.set_payload_max_length(kMostPostedBytes);
   server.set_read_timeout(kTimeoutSeconds);
   server.set_write_timeout(kTimeoutSeconds);
-  server.set_keep_alive_max_count(1);  // an idle connection would hold a thread, and the end
+  // An idle connection would hold a thread, and the end.
+  server.set_keep_alive_max_count(1);
+  server.set_keep_alive_timeout(kIdleSeconds);
   // The library's default lets two processes share a port.
   server.set_socket_options([](socket_t socket) {
     int on = 1;

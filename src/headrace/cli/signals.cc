@@ -43,6 +43,14 @@ void SignalWatcher::SetHandler(std::function<void(int)> handler) {
   count_ = 0;
 }
 
+SignalScope::~SignalScope() {
+  if (code_) {
+    signals_.SetHandler([code = *code_](int) { std::_Exit(code); });
+  } else {
+    signals_.SetHandler(nullptr);
+  }
+}
+
 void SignalWatcher::Watch() {
   while (true) {
     pollfd waited[] = {{stop_, POLLIN, 0}, {signals_, POLLIN, 0}};

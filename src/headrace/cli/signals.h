@@ -45,12 +45,18 @@ class SignalWatcher {
 class SignalScope {
  public:
   SignalScope(SignalWatcher& signals, std::function<void(int)> handler) : signals_(signals) { signals_.SetHandler(std::move(handler)); }
-  ~SignalScope() { signals_.SetHandler(nullptr); }
+  ~SignalScope();
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;
+  /// Everything was done and told: a signal behind the scope ends the process at once with this code.
+  int EndsWith(int code) {
+    code_ = code;
+    return code;
+  }
 
  private:
   SignalWatcher& signals_;
+  std::optional<int> code_{};
 };
 
 }  // namespace headrace::cli

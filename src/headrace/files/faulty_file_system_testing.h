@@ -2,6 +2,7 @@
 // counted but not done: no test pulls the plug. One thread.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ class FaultyFileSystem final : public FileSystem {
   bool dead() const { return dead_; }
   /// Bytes that still fit on the disk.
   void set_room(int64_t bytes) { room_ = bytes; }
+  /// What somebody else does just before a file gets the name.
+  void set_before_rename(std::function<void(const std::string& to)> act) { before_rename_ = std::move(act); }
 
   arrow::Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     std::unique_ptr<WritableFile> file;
@@ -49,6 +52,7 @@ class FaultyFileSystem final : public FileSystem {
     return real_->Open(path);
   }
   arrow::Status Rename(const std::string& from, const std::string& to, bool replace) override {
+    if (before_rename_) before_rename_(to);
     return Do([&] { return real_->Rename(from, to, replace); });
   }
   arrow::Status SyncDirectory(const std::string& path) override {
@@ -115,6 +119,7 @@ class FaultyFileSystem final : public FileSystem {
   FileSystem* const real_ = LocalFileSystem();
   const int64_t fault_at_;
   const Fault fault_;
+  std::function<void(const std::string& to)> before_rename_{};
   int64_t operations_ = 0;
   int64_t room_ = kNever;
   bool dead_ = false;

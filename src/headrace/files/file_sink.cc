@@ -75,11 +75,12 @@ arrow::Status WriteEmptyOutput(int descriptor, const std::shared_ptr<arrow::Sche
 }
 
 /// The manifest may only replace none, the one that Prepare saw, or that of an earlier Finish of this job.
-arrow::Status CheckNoOtherManifest(FileSystem* files, const std::string& directory, const std::string& run_id, const FileJobState& state) {
+arrow::Result<bool> HasManifestToReplace(FileSystem* files, const std::string& directory, const std::string& run_id,
+                                         const FileJobState& state) {
   ARROW_ASSIGN_OR_RAISE(auto entry, files->Stat(JoinPath(directory, kManifestName)));
-  if (!entry) return arrow::Status::OK();
+  if (!entry) return false;
   ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(files, directory));
-  if (manifest.run_id == run_id || (!state.replaced_run_id.empty() && manifest.run_id == state.replaced_run_id)) return arrow::Status::OK();
+  if (manifest.run_id == run_id || (!state.replaced_run_id.empty() && manifest.run_id == state.replaced_run_id)) return true;
   return MakeError({.code = Code::kAlreadyExists, .service = "local files", .resource = directory, .reason = "TARGET_EXISTS"},
                    fmt::format("another job (run {}) has finished in {} while this one ran: its result is left as it is, and the files "
                                "part-{}-* are not part of a result",
@@ -217,7 +218,10 @@ arrow::Status FileSink::Finish(const SinkContext& context, std::string_view job_
   ARROW_RETURN_NOT_OK(CheckFilesThere(files, directory(), list));
   const std::string empty_name = single_file_ ? single_name() : PartName(context.run_id, 0, 0, 0, ExtensionOf(kind_));
   const std::string empty_temp = single_file_ ? TempSingleName(empty_name, context.run_id) : TempPartName(empty_name);
-  if (!single_file_) ARROW_RETURN_NOT_OK(CheckNoOtherManifest(files, options_.path, context.run_id, state));
+  bool replace = false;
+  if (!single_file_) {
+    ARROW_ASSIGN_OR_RAISE(replace, HasManifestToReplace(files, options_.path, context.run_id, state));
+  }
   if (list.empty()) {
     ARROW_ASSIGN_OR_RAISE(
         auto empty, WriteEmptyFile(files, directory(), empty_name, empty_temp, schema, encoding, !single_file_ || options_.overwrite));
@@ -235,7 +239,13 @@ arrow::Status FileSink::Finish(const SinkContext& context, std::string_view job_
     manifest.total_bytes += file.bytes;
   }
   ARROW_ASSIGN_OR_RAISE(auto json, ManifestToJson(manifest));
-  ARROW_RETURN_NOT_OK(WriteFileAtomically(files, JoinPath(options_.path, kManifestName), json, /*replace=*/true));
+  auto written = WriteFileAtomically(files, JoinPath(options_.path, kManifestName), json, replace, nullptr,
+                                     TempSingleName(std::string(kManifestName), context.run_id));
+  if (!written.ok()) {
+    // One that came since it was looked for is another job's: that is the cause then.
+    ARROW_RETURN_NOT_OK(HasManifestToReplace(files, options_.path, context.run_id, state).status());
+    return written;
+  }
   FailPoint("finish.manifest_written");
   std::set<std::string> replaced(state.replaced_files.begin(), state.replaced_files.end());
   for (const auto& file : list) replaced.erase(file.name);

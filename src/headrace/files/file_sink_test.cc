@@ -285,6 +285,30 @@ TEST(FileSinkTargetTest, AnotherJobsResultIsNotReplaced) {
   EXPECT_EQ(NamesIn(root / "out").size(), manifest->files.size() + 1);
 }
 
+// The other one may finish between the look for its manifest and the writing of ours.
+TEST(FileSinkTargetTest, OfTwoJobsThatFinishAtOnceTheFirstHasTheResult) {
+  TemporaryDirectory root;
+  auto sink = MakeSink({.path = root / "out/"});
+  auto state = sink->Prepare(TestContext(), IdSchema());
+  ASSERT_TRUE(state.ok());
+  const std::string others = ManifestToJson({.format = "parquet", .run_id = "01d01d01", .schema = IdSchema()}).ValueOrDie();
+  FaultyFileSystem ours;
+  int finished = 0;
+  ours.set_before_rename([&](const std::string& to) {
+    if (!to.ends_with("_headrace_manifest.json") || finished++ > 0) return;
+    ASSERT_TRUE(WriteFileAtomically(LocalFileSystem(), to, others, false).ok());
+  });
+  const auto late = sink->Finish(TestContext(&ours), *state, IdSchema(), {}, {});
+  EXPECT_EQ(finished, 1);
+  EXPECT_EQ(CodeOf(late), Code::kAlreadyExists) << late;
+  EXPECT_NE(late.message().find("another job (run 01d01d01)"), std::string::npos) << late;
+  ASSERT_TRUE(sink->Abandon(TestContext(), *state).ok());
+  auto manifest = ReadManifest(LocalFileSystem(), root / "out");
+  ASSERT_TRUE(manifest.ok());
+  EXPECT_EQ(manifest->run_id, "01d01d01");
+  EXPECT_EQ(NamesIn(root / "out"), std::vector<std::string>{"_headrace_manifest.json"});
+}
+
 TEST(FileSinkTargetTest, AManifestCannotMakeUsDeleteOtherFiles) {
   TemporaryDirectory root;
   std::filesystem::create_directory(root / "out");

@@ -14,6 +14,7 @@ constexpr const char* kLoopback = "127.0.0.1";
 constexpr size_t kMostPostedBytes = 16 << 20;  // a schema of 10,000 columns with descriptions
 constexpr size_t kThreads = 8;
 constexpr time_t kTimeoutSeconds = 5;
+constexpr time_t kIdleSeconds = 2;  // between a connection and its request
 constexpr const char* kJson = "application/json";
 constexpr const char* kJsonUtf8 = "application/json; charset=UTF-8";
 
@@ -90,7 +91,9 @@ arrow::Result<std::string> HttpServer::Start(int port, HttpHandlers handlers) {
     int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   });
-  server.set_keep_alive_max_count(1);  // an idle connection would hold a thread, and Stop
+  // An idle connection would hold a thread, and Stop.
+  server.set_keep_alive_max_count(1);
+  server.set_keep_alive_timeout(kIdleSeconds);
   server.Get("/headrace/health",
              [=](const httplib::Request&, httplib::Response& answer) { answer.set_content("{\"status\":\"ok\"}", kJson); });
   server.Get("/headrace/counters",

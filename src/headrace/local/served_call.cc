@@ -95,9 +95,9 @@ void ServedCall::WatchIdle(const CallFaults::Fired& fired, const IdleFault& faul
   // The handler waits in Write, so it cannot end the call; and a status from it would wait behind the message that the client does not
   // take. This one goes past it.
   idle_ = std::make_unique<IdleWatch>(parts_.clock, std::chrono::milliseconds(fault.milliseconds), [this, fired] {
+    faults_.CountClosed(fired);  // before its client can see it
     grpc_call_cancel_with_status(context_->c_call(), static_cast<grpc_status_code>(idle_status_.error_code()),
                                  idle_status_.error_message().c_str(), nullptr);
-    faults_.CountClosed(fired);
   });
 }
 

@@ -72,6 +72,8 @@ struct Service::Impl {
   std::unique_ptr<grpc::Server> server;
   HttpServer http;
 
+  bool loaded = false;
+
   std::mutex mutex;
   std::condition_variable_any ended;
 
@@ -144,14 +146,17 @@ arrow::Status Service::Impl::StartServer() {
   return MakeError({.code = Code::kInternal, .service = "local service"}, "The gRPC server did not start.");
 }
 
-arrow::Result<BoundAddresses> Service::Start() {
+arrow::Status Service::Load() {
+  impl_->loaded = true;
   ARROW_RETURN_NOT_OK(CheckOptions(impl_->options));
   ARROW_RETURN_NOT_OK(impl_->LoadTables());
-  if (!impl_->options.fault_script.empty()) {
-    ARROW_ASSIGN_OR_RAISE(std::string script, impl_->options.files->ReadAll(impl_->options.fault_script, kLongestScript));
-    arrow::Status status = SetFaults(script);
-    if (!status.ok()) return WithContext(status, impl_->options.fault_script);
-  }
+  if (impl_->options.fault_script.empty()) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(std::string script, impl_->options.files->ReadAll(impl_->options.fault_script, kLongestScript));
+  return WithContext(SetFaults(script), impl_->options.fault_script);
+}
+
+arrow::Result<BoundAddresses> Service::Start() {
+  if (!impl_->loaded) ARROW_RETURN_NOT_OK(Load());
   BoundAddresses bound;
   ARROW_ASSIGN_OR_RAISE(bound.grpc, impl_->listener.Bind(impl_->options.bind_address, impl_->options.grpc_port));
   ARROW_RETURN_NOT_OK(impl_->StartServer());
@@ -176,7 +181,6 @@ void Service::Shutdown() {
     impl_->stop.request_stop();
   }
   impl_->ended.notify_all();
-  impl_->http.Stop();
   // The listener ends after the server: it still holds duplicates of the sockets, and Break may be called.
   if (impl_->server != nullptr) {
     // What has not ended by itself then (its client does not read on) loses its connection, which clients take for UNAVAILABLE. gRPC would
@@ -193,6 +197,7 @@ void Service::Shutdown() {
   }
   impl_->listener.Stop();
   impl_->server.reset();
+  impl_->http.Stop();
 }
 
 std::string Service::CountersJson() const { return impl_->counters.ToJson(impl_->faults.Counts()); }

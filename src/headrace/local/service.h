@@ -87,7 +87,9 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Checks the options, loads the tables and listens. Call once; after an error the service serves nothing.
+  /// Checks the options and loads the tables, which may take long; Start does it otherwise.
+  arrow::Status Load();
+  /// Listens. Call once; after an error the service serves nothing. Clients may be served before it returns.
   arrow::Result<BoundAddresses> Start();
   /// Waits until Shutdown was called or `stop` is requested.
   void Wait(const std::stop_token& stop);

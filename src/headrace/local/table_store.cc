@@ -166,6 +166,7 @@ bool TableStore::IsView(const TableName& name) {
 arrow::Result<std::shared_ptr<const StoredTable>> TableStore::FindAt(const TableName& name, SystemTime when) {
   std::lock_guard lock(mutex_);
   ARROW_ASSIGN_OR_RAISE(TableInfo * table, FindTable(name));
+  if (table->content == nullptr) return NoSuchTable(name);  // a view took its place
   // In microseconds, the precision of the service's time stamps.
   if (Micros(when) >= Micros(table->content->load_time)) return table->content;
   SystemTime earliest = table->content->load_time;

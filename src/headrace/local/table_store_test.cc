@@ -35,6 +35,12 @@ class TableStoreTest : public ::testing::Test {
   TableStore store_{&clock_};
 };
 
+// Whoever looked before may have seen a table there.
+TEST_F(TableStoreTest, AViewHasNoSnapshots) {
+  ASSERT_TRUE(store_.AddView("p.d.t").ok());
+  EXPECT_EQ(CodeOf(store_.FindAt(kName, clock_.Now()).status()), Code::kNotFound);
+}
+
 TEST_F(TableStoreTest, ASnapshotIsWhatWasThere) {
   SystemTime loaded = clock_.Now();
   ASSERT_TRUE(store_.Add("p.d.t", Plain(5)).ok());

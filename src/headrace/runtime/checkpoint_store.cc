@@ -69,7 +69,14 @@ arrow::Result<std::optional<StoredCheckpoint>> ReadNewestCheckpoint(FileSystem* 
   constexpr int kLooks = 5;
   for (int look = 1;; ++look) {
     auto stored = ReadNewestOnce(files, directory);
-    if (stored.ok() || CodeOf(stored.status()) != Code::kNotFound || look == kLooks) return stored;
+    if (look == kLooks) return stored;
+    if (!stored.ok() && CodeOf(stored.status()) != Code::kNotFound) return stored;
+    // The one that was listed may be gone before it is looked at, and then it looks as if there were none.
+    if (stored.ok()) {
+      if (stored->has_value()) return stored;
+      ARROW_ASSIGN_OR_RAISE(auto lock, files->Stat(JoinPath(directory, kLockName)));
+      if (!lock) return stored;
+    }
   }
 }
 

@@ -170,6 +170,16 @@ TEST_F(CheckpointStoreTest, TheNewestFinalNameDecides) {
   EXPECT_THAT(files_.Names("/d"), ElementsAre("chk-0000000002", "chk-0000000010", "chk-11"));
 }
 
+// Whoever looks without the lock may list a checkpoint that the running job removes before it is looked at.
+TEST_F(CheckpointStoreTest, ACheckpointThatIsRemovedMeanwhileIsLookedForAgain) {
+  ASSERT_TRUE(store_->Write(State(2)).ok());
+  files_.EmptyLists(2);
+  auto newest = ReadNewestCheckpoint(&files_, "/d");
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  ASSERT_TRUE(newest->has_value());
+  EXPECT_EQ((*newest)->state.checkpoint, 2U);
+}
+
 TEST_F(CheckpointStoreTest, ACommitIsRecordedAndRemovesWhatIsOlder) {
   ASSERT_TRUE(store_->Write(State(2)).ok());
   ASSERT_TRUE(store_->RecordCommitted(2).ok());

@@ -99,6 +99,7 @@ arrow::Status MemoryFiles::SyncDirectory(const std::string& path) {
 arrow::Result<std::vector<FileEntry>> MemoryFiles::List(const std::string& path) {
   std::lock_guard<std::mutex> guard(mutex_);
   std::vector<FileEntry> entries;
+  if (empty_lists_ > 0 && empty_lists_-- > 0) return entries;
   for (const auto& [name, file] : files_) {
     if (DirectoryOf(name) == path) entries.push_back({BaseNameOf(name), static_cast<int64_t>(file->content.size()), false});
   }
@@ -109,6 +110,7 @@ arrow::Result<std::optional<FileEntry>> MemoryFiles::Stat(const std::string& pat
   std::lock_guard<std::mutex> guard(mutex_);
   if (directories_.contains(path)) return std::optional<FileEntry>({BaseNameOf(path), 0, true});
   auto found = files_.find(path);
+  if (found == files_.end() && locks_->contains(path)) return std::optional<FileEntry>({BaseNameOf(path), 0, false});
   if (found == files_.end()) return std::optional<FileEntry>();
   return std::optional<FileEntry>({BaseNameOf(path), static_cast<int64_t>(found->second->content.size()), false});
 }
@@ -131,6 +133,11 @@ arrow::Result<std::unique_ptr<FileLock>> MemoryFiles::Lock(const std::string& pa
   std::lock_guard<std::mutex> guard(mutex_);
   if (!locks_->insert(path).second) return FileError(Code::kUnavailable, path, "LOCKED");
   return std::make_unique<MemoryLock>(locks_, path);
+}
+
+void MemoryFiles::EmptyLists(int n) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  empty_lists_ = n;
 }
 
 void MemoryFiles::FillDiskAtWrite(int n, int writes) {

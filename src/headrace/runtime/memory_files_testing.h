@@ -27,6 +27,8 @@ class MemoryFiles final : public FileSystem {
 
   /// The n-th write from now (1 = the next) and `writes` - 1 after it fail with DISK_FULL; 0 = none does.
   void FillDiskAtWrite(int n, int writes = 1'000'000);
+  /// The next `n` lists have nothing: what was in them was removed while they were made.
+  void EmptyLists(int n);
   /// Nothing changes any more, every call fails: the process is dead.
   void Die();
   /// The machine is up again. With `power_lost`, what was not synced is gone.
@@ -49,6 +51,7 @@ class MemoryFiles final : public FileSystem {
   std::map<std::string, std::shared_ptr<File>> durable_;  // as of the last sync of their directory
   std::set<std::string> directories_;
   std::shared_ptr<std::set<std::string>> locks_ = std::make_shared<std::set<std::string>>();
+  int empty_lists_ = 0;
   int writes_left_ = -1;  // until the disk is full; negative = it is not going to be
   int failures_left_ = 0;
   bool dead_ = false;

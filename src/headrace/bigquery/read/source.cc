@@ -33,15 +33,20 @@ struct Source::Config : std::enable_shared_from_this<Source::Config> {
   TableName table;
   rpc::ChannelOptions channels;
 
-  // Opened by the first enumerator or reader, with its context's files and clock; shared by all.
+  // Opened by the first enumerator or reader, with its context's files and clock; shared by all that have the same.
   mutable std::mutex mutex;
+  mutable FileSystem* pool_files = nullptr;
+  mutable Clock* pool_clock = nullptr;
   mutable std::shared_ptr<rpc::ChannelPool> pool;
   const std::shared_ptr<SharedByReaders> shared = std::make_shared<SharedByReaders>();
 
   arrow::Result<std::shared_ptr<rpc::ChannelPool>> Pool(const JobContext& context) const {
     std::lock_guard<std::mutex> guard(mutex);
-    if (pool == nullptr) {
+    // A later job may have others, and those of an earlier one need not outlive it.
+    if (pool == nullptr || pool_files != context.files || pool_clock != context.clock) {
       ARROW_ASSIGN_OR_RAISE(pool, rpc::ChannelPool::Make(channels, context.files, context.clock));
+      pool_files = context.files;
+      pool_clock = context.clock;
     }
     return pool;
   }
