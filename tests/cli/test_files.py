@@ -401,11 +401,19 @@ def test_files_with_other_columns_are_told_apart(run, parts, tmp_path):
     (["copy", "x.csv", "out/", "--parquet-compression", "snappy", "--format", "csv"], 2, "parquet_compression does nothing here"),
     (["copy", "x.csv", "out/", "--arrow-compression", "lz4"], 2, "arrow_compression does nothing here"),
     (["schema", "x.csv", "--strict", "--from-format", "parquet"], 2, "strict does nothing here"),
+    (["plan", "x.csv.gz", "--split-bytes", "1MiB"], 2, "x.csv.gz is a compressed file, which is read as a whole"),
+    (["plan", "x.csv", "--rounding", "half_even"], 2, "rounding does nothing here"),
+    (["copy", "x.csv", "out/", "--checkpoint-interval", "5s"], 2, "--checkpoint-interval does nothing here"),
+    (["copy", "x.csv", "out/", "--checkpoint", "job", "--restart-delay", "5s"], 2, "--restart-delay does nothing here"),
+    (["copy", "x.csv", "out/", "--work-sharing", "true"], 2, "--work-sharing does nothing here"),
+    (["copy", "bq:p.d.t", "out/", "--work-sharing", "true", "--ordered"], 2, "--work-sharing does nothing here"),
     (["plan", "x.csv", "--from-format", "avro"], 1, "x.csv"),
 ])
 def test_refusals(run, tmp_path, arguments, code, says):
     (tmp_path / "x.csv").write_text("a,b\n1,x\n")
     (tmp_path / "x.txt").write_text("a,b\n1,x\n")
+    with gzip.open(tmp_path / "x.csv.gz", "wt") as file:
+        file.write("a,b\n1,x\n")
     started = time.monotonic()
     out, err = run(*arguments, code=code, cwd=tmp_path)
     assert time.monotonic() - started < 10, "the first error comes at once"

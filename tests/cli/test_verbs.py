@@ -93,10 +93,14 @@ def test_serve_reads_csv_with_its_own_nulls(serve, run, tmp_path):
     (["--load", "p.d.t=absent.parquet"], 1, "absent.parquet"),
     (["--port", "70000"], 2, "port"),
     (["--faults", "absent.json"], 1, "absent.json"),
+    (["--csv-null-values", "NA"], 2, "--csv-null-values does nothing here"),
+    (["--csv-null-values", "NA", "--load", "p.d.t=x.parquet"], 2, "--csv-null-values does nothing here"),
+    (["--csv-null-values", "NA", "--load", "p.d.t=x.parquet", "--load", "p.d.u=absent.csv"], 1, "absent.csv"),
     (["--bind-address", "nowhere"], None, "nowhere"),
     (["extra"], 2, "extra"),
 ])
 def test_serve_refuses(run, tmp_path, arguments, code, says):
+    write_parquet(make_table(10), tmp_path / "x.parquet")
     _, err = run("serve", *arguments, code=code, seconds=20, cwd=tmp_path)
     assert says in err
 

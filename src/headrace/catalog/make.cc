@@ -1,6 +1,7 @@
 #include "headrace/catalog/make.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -130,8 +131,8 @@ constexpr Setter<FileSourceOptions> kFileSourceSetters[] = {
      [](FileSourceOptions& options, std::string_view text) {
        return ParseFlag("ignore_unknown_values", text).Value(&options.ignore_unknown_values.emplace());
      }},
-    {"split_bytes",
-     [](FileSourceOptions& options, std::string_view text) { return ParseBytes("split_bytes", text).Value(&options.split_bytes); }},
+    {"split_bytes", [](FileSourceOptions& options,
+                       std::string_view text) { return ParseBytes("split_bytes", text).Value(&options.split_bytes.emplace()); }},
 };
 
 constexpr Setter<FileSinkOptions> kSinkSetters[] = {
@@ -226,6 +227,42 @@ bool IsFiles(const Address& address) { return address.kind != AddressKind::kBigQ
 /// The key of the n-th file of a list in a configuration; no option's name has a space.
 std::string SourceKey(size_t n) { return n == 1 ? "source" : fmt::format("source {}", n); }
 
+/// What a run is made of, for options that act beside others only.
+struct Setting {
+  const Address& source;
+  const OptionValues& values;  // all that are in effect
+  bool checkpoints;
+
+  bool IsOn(const std::string& name) const {
+    const auto found = values.find(name);
+    return found != values.end() && found->second != "false" && found->second != "0";
+  }
+};
+
+/// An option that is given where `acts` says no would do nothing.
+struct Condition {
+  std::string_view name;
+  bool (*acts)(const Setting& setting);
+  std::string_view why;
+};
+constexpr Condition kConditions[] = {
+    {"checkpoint_interval", [](const Setting& setting) { return setting.checkpoints; },
+     "it is the time between checkpoints, and there are none: give --checkpoint as well"},
+    {"restart_delay", [](const Setting& setting) { return setting.IsOn("restart_attempts"); },
+     "it is the wait before a restart, and there is none: give --restart-attempts as well"},
+    {"work_sharing", [](const Setting& setting) { return !IsFiles(setting.source); },
+     "readers share the streams of BigQuery, and the source is of files"},
+    {"work_sharing", [](const Setting& setting) { return !setting.IsOn("ordered"); }, "--ordered has one reader, which shares with nobody"},
+};
+
+arrow::Status CheckConditions(const OptionValues& given, const Setting& setting) {
+  for (const auto& [name, acts, why] : kConditions) {
+    if (!given.contains(std::string(name)) || acts(setting)) continue;
+    return InvalidOption(std::string(name), fmt::format("{} does nothing here: {}", CommandLineName(name), why));
+  }
+  return arrow::Status::OK();
+}
+
 // Far above any table's: BigQuery takes 10,000 columns, and a line of bq's JSON is about a hundred bytes.
 constexpr int64_t kMaxSchemaBytes = int64_t{16} << 20;
 
@@ -261,6 +298,8 @@ arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source
                                              PlacesText(option->places)));
     }
   }
+  // Of a resume it is known only beside what the checkpoint says.
+  if (verb == kCopy && source) ARROW_RETURN_NOT_OK(CheckConditions(values, {*source, values, values.contains("checkpoint")}));
   return RefuseSecrets(values);
 }
 
@@ -391,6 +430,10 @@ arrow::Result<OptionValues> MergeForResume(const Configuration& persisted, const
   ARROW_RETURN_NOT_OK(CheckOptions(kResume, persisted.source, persisted.destination, given));
   OptionValues merged = persisted.values;
   for (const auto& [name, text] : given) merged[name] = text;
+  // Only what is new: the first run took what is persisted.
+  OptionValues changed;
+  std::ranges::set_difference(given, persisted.values, std::inserter(changed, changed.end()));
+  ARROW_RETURN_NOT_OK(CheckConditions(changed, {persisted.source, merged, /*checkpoints=*/true}));
   return merged;
 }
 

@@ -332,6 +332,48 @@ TEST(Make, OptionsThatActOnNothingAreRefused) {
   EXPECT_THAT(unknown.message(), HasSubstr("did you mean --readers?"));
 }
 
+TEST(Make, OptionsThatActBesideOthersOnlyAreRefusedWithoutThem) {
+  const struct {
+    Address source;
+    OptionValues values;
+    std::string refused;  // "" = none
+  } cases[] = {
+      {kTable, {{"checkpoint_interval", "5s"}}, "checkpoint_interval"},
+      {kTable, {{"checkpoint_interval", "5s"}, {"checkpoint", "c"}}, ""},
+      {kTable, {{"restart_delay", "5s"}, {"checkpoint", "c"}}, "restart_delay"},
+      {kTable, {{"restart_delay", "5s"}, {"restart_attempts", "0"}, {"checkpoint", "c"}}, "restart_delay"},
+      {kTable, {{"restart_delay", "5s"}, {"restart_attempts", "2"}, {"checkpoint", "c"}}, ""},
+      {kTable, {{"work_sharing", "false"}}, ""},
+      {kTable, {{"work_sharing", "true"}}, ""},
+      {kTable, {{"work_sharing", "true"}, {"ordered", "false"}}, ""},
+      {kTable, {{"work_sharing", "true"}, {"ordered", "true"}}, "work_sharing"},
+      {kFiles, {{"work_sharing", "true"}}, "work_sharing"},
+      {kFiles, {{"work_sharing", "false"}}, "work_sharing"},
+  };
+  for (const auto& [source, values, refused] : cases) {
+    SCOPED_TRACE(::testing::PrintToString(values));
+    auto status = CheckOptions(kCopy, source, kDirectory, values);
+    EXPECT_EQ(status.ok(), refused.empty()) << status;
+    if (refused.empty()) continue;
+    EXPECT_EQ(GetErrorInfo(status)->resource, refused);
+    EXPECT_THAT(status.message(), HasSubstr(CommandLineName(refused) + " does nothing here"));
+  }
+}
+
+TEST(Make, AResumeIsRefusedForWhatIsGivenNotForWhatIsPersisted) {
+  // The configuration of a copy with a checkpoint; an earlier release may have taken more.
+  Configuration files{kFiles, kDirectory, {{"work_sharing", "true"}, {"restart_delay", "5s"}, {"checkpoint_interval", "5s"}}};
+  EXPECT_TRUE(MergeForResume(files, {}).ok());
+  EXPECT_TRUE(MergeForResume(files, {{"checkpoint_interval", "1s"}, {"restart_attempts", "2"}}).ok());
+  EXPECT_TRUE(MergeForResume(files, {{"restart_attempts", "2"}, {"restart_delay", "1s"}}).ok());
+  EXPECT_TRUE(MergeForResume(files, files.values).ok()) << "what --print-config says of it is taken back";
+  EXPECT_THAT(MergeForResume(files, {{"restart_delay", "1s"}}).status().message(), HasSubstr("--restart-delay does nothing here"));
+  EXPECT_THAT(MergeForResume(files, {{"work_sharing", "false"}}).status().message(), HasSubstr("--work-sharing does nothing here"));
+  Configuration ordered{kTable, kDirectory, {{"ordered", "true"}, {"restart_attempts", "2"}}};
+  EXPECT_TRUE(MergeForResume(ordered, {{"restart_delay", "1s"}}).ok());
+  EXPECT_THAT(MergeForResume(ordered, {{"work_sharing", "false"}}).status().message(), HasSubstr("--ordered has one reader"));
+}
+
 TEST(Make, SecretsAreRefusedAndNotRepeated) {
   for (std::string secret : {R"({"type":"service_account","private_key":"S3CRET"})", "ya29.S3CRET", "-----BEGIN PRIVATE KEY-----S3CRET"}) {
     auto status = CheckOptions(kCopy, kTable, kDirectory, {{"credentials", secret}});
@@ -424,10 +466,10 @@ TEST(Make, DamagedConfigurationsAreRefused) {
 }
 
 TEST(Make, ResumeTakesOnlyWhatMayChange) {
-  Configuration persisted{kTable, kDirectory, {{"readers", "2"}, {"row_restriction", "x > 1"}}};
+  Configuration persisted{kTable, kDirectory, {{"readers", "2"}, {"restart_attempts", "1"}, {"row_restriction", "x > 1"}}};
   auto merged = MergeForResume(persisted, {{"readers", "8"}, {"writers", "3"}});
   ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_EQ(*merged, (OptionValues{{"readers", "8"}, {"writers", "3"}, {"row_restriction", "x > 1"}}));
+  EXPECT_EQ(*merged, (OptionValues{{"readers", "8"}, {"restart_attempts", "1"}, {"writers", "3"}, {"row_restriction", "x > 1"}}));
   for (const Option& option : Options()) {
     if (option.hidden || (option.verbs & kCopy) == 0) continue;
     bool may_change = (option.verbs & kResume) != 0;

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "headrace/base/file_system.h"
 #include "headrace/catalog/option_value.h"
+#include "headrace/files/read_table.h"
 
 namespace headrace::cli {
 namespace {
@@ -77,11 +79,20 @@ arrow::Status SetOne(const std::string& name, const std::string& text, local::Se
   return arrow::Status::OK();
 }
 
+/// What is wrong with a file is the service's to say.
+bool MayBeCsv(const local::TableFile& table) {
+  const auto format = FormatOfFiles(LocalFileSystem(), table.path);
+  return !format.ok() || *format == FileFormat::kCsv;
+}
+
 }  // namespace
 
 arrow::Result<local::ServiceOptions> MakeServiceOptions(const catalog::OptionValues& values) {
   local::ServiceOptions options;
   for (const auto& [name, text] : values) ARROW_RETURN_NOT_OK(SetOne(name, text, &options));
+  if (values.contains("csv_null_values") && std::ranges::none_of(options.load, MayBeCsv)) {
+    return InvalidOption("csv_null_values", "--csv-null-values does nothing here: no CSV file is loaded (--load)");
+  }
   auto schemas = values.find("load_schema");
   if (schemas == values.end()) return options;
   for (const std::string& one : Each(schemas->second)) {

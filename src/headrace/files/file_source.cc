@@ -31,7 +31,7 @@ arrow::Status CheckPaths(const FileSourceOptions& options) {
 arrow::Status CheckNumbers(const FileSourceOptions& options) {
   const std::pair<const char*, int64_t> numbers[] = {{"max_rows_per_batch", options.max_rows_per_batch},
                                                      {"max_bytes_per_batch", options.max_bytes_per_batch},
-                                                     {"split_bytes", options.split_bytes}};
+                                                     {"split_bytes", options.split_bytes.value_or(kDefaultSplitBytes)}};
   for (const auto& [name, value] : numbers) {
     if (value < 1) return InvalidOption(name, fmt::format("{} is {}; give at least 1", name, value));
   }

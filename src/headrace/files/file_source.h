@@ -19,6 +19,8 @@
 
 namespace headrace {
 
+constexpr int64_t kDefaultSplitBytes = int64_t{64} << 20;
+
 /// Options of one format are errors with another. nullopt = the format's own default.
 struct FileSourceOptions {
   /// One of: a file; a directory (with a manifest exactly the files that it names, else all files of the format, sorted by name); a pattern
@@ -33,7 +35,8 @@ struct FileSourceOptions {
   int64_t max_rows_per_batch = 65'536;
   int64_t max_bytes_per_batch = int64_t{8} << 20;  // of the buffers of a batch
   /// Splits have about this many bytes of a file: row groups, record batches and blocks are put together, text is divided at line ends.
-  int64_t split_bytes = int64_t{64} << 20;
+  /// nullopt = kDefaultSplitBytes. Given where no file can be divided (Arrow streams, compressed text, standard input) it is an error.
+  std::optional<int64_t> split_bytes{};
 
   /// csv: whether the first line names the columns (default true; without it `schema` is needed, and columns go by position).
   std::optional<bool> csv_header{};

@@ -12,14 +12,19 @@ namespace {
 /// The null texts are of CSV files, and the caller need not know whether these are some.
 arrow::Result<std::shared_ptr<const FileSource>> SourceOf(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
   FileSourceOptions source{.paths = {path}, .schema = options.schema};
-  auto list = ListFiles({.options = std::make_shared<const FileSourceOptions>(source), .files = files, .input = nullptr});
   // Why a path is no source is the source's to say.
-  if (list.ok() && !list->files.empty() && list->files.front().kind.format == FileFormat::kCsv)
-    source.csv_null_values = options.csv_null_values;
+  if (FormatOfFiles(files, path) == FileFormat::kCsv) source.csv_null_values = options.csv_null_values;
   return FileSource::Make(std::move(source));
 }
 
 }  // namespace
+
+arrow::Result<FileFormat> FormatOfFiles(FileSystem* files, const std::string& path) {
+  FileSourceOptions source{.paths = {path}};
+  ARROW_ASSIGN_OR_RAISE(auto list, ListFiles({.options = std::make_shared<const FileSourceOptions>(source), .files = files, .input = {}}));
+  if (!list.files.empty()) return list.files.front().kind.format;
+  return FileFormatFromName(list.manifest->format).value_or(FileFormat::kParquet);
+}
 
 arrow::Result<std::shared_ptr<arrow::Table>> ReadTable(FileSystem* files, const std::string& path, const ReadTableOptions& options) {
   ARROW_ASSIGN_OR_RAISE(auto source, SourceOf(files, path, options));

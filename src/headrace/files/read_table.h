@@ -10,6 +10,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/file_system.h"
+#include "headrace/files/file_format.h"
 
 namespace headrace {
 
@@ -29,5 +30,8 @@ arrow::Result<std::shared_ptr<arrow::Table>> ReadTable(FileSystem* files, const 
 /// sizes are no matter.
 arrow::Result<std::shared_ptr<arrow::Schema>> ReadTableSchema(FileSystem* files, const std::string& path,
                                                               const ReadTableOptions& options = {});
+
+/// Of the files that `path` names, as far as their names or a manifest tell; none is opened.
+arrow::Result<FileFormat> FormatOfFiles(FileSystem* files, const std::string& path);
 
 }  // namespace headrace

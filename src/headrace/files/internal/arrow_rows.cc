@@ -43,7 +43,8 @@ arrow::Result<FoundFile> LookAtArrowFile(const FileAccess& access, const FileIde
   FoundFile found;
   ARROW_ASSIGN_OR_RAISE(found.schema, CanonicalFileSchema(reader->schema(), file.path));
   const int64_t batches = reader->num_record_batches();
-  const int64_t parts = std::clamp<int64_t>(file.size / access.options->split_bytes + 1, 1, std::max<int64_t>(batches, 1));
+  const int64_t parts =
+      std::clamp<int64_t>(file.size / access.options->split_bytes.value_or(kDefaultSplitBytes) + 1, 1, std::max<int64_t>(batches, 1));
   for (int64_t i = 0; i < parts && batches > 0; ++i) {
     found.parts.push_back({.file = file, .begin = batches * i / parts, .end = batches * (i + 1) / parts, .bytes = file.size / parts});
   }

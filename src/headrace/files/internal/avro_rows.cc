@@ -17,8 +17,8 @@ arrow::Result<FoundFile> Look(const FileAccess& access, const FileIdentity& file
   FoundFile found;
   ARROW_ASSIGN_OR_RAISE(auto table, avro::FromAvroSchema(*blocks->schema()));
   ARROW_ASSIGN_OR_RAISE(found.schema, ToArrowSchema(table));
-  for (int64_t begin = 0; begin < file.size; begin += access.options->split_bytes) {
-    const int64_t end = std::min(file.size, begin + access.options->split_bytes);
+  for (int64_t begin = 0; begin < file.size; begin += access.options->split_bytes.value_or(kDefaultSplitBytes)) {
+    const int64_t end = std::min(file.size, begin + access.options->split_bytes.value_or(kDefaultSplitBytes));
     found.parts.push_back({.file = file, .begin = begin, .end = end, .bytes = end - begin});
   }
   return found;

@@ -1,5 +1,6 @@
 #include "headrace/files/internal/file_enumerator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <arrow/buffer.h>
@@ -51,6 +52,34 @@ arrow::Result<std::shared_ptr<arrow::Schema>> Selected(const std::shared_ptr<arr
   return arrow::schema(std::move(fields));
 }
 
+/// Options that act on some files of a format only.
+arrow::Status CheckOptionsOfFiles(const FileSourceOptions& options, const FileList& list) {
+  const auto divisible = [](const FileIdentity& file) { return file.divisible(); };
+  if (options.split_bytes && !list.files.empty() && std::ranges::none_of(list.files, divisible)) {
+    const std::string& path = list.files.front().path;
+    return InvalidOption("split_bytes", fmt::format("split_bytes does nothing here: {}, which is read as a whole",
+                                                    path == "-" ? "the source is standard input" : path + " is a compressed file"));
+  }
+  if (list.manifest && !options.from_format.empty() && options.from_format != list.manifest->format) {
+    return InvalidOption("from_format", fmt::format("from_format is {}, and the files of {} are {}, as its manifest says: leave it out",
+                                                    options.from_format, options.paths.front(), list.manifest->format));
+  }
+  // Types that are found from the values are INT64, FLOAT64, BOOL, texts and times as they are written (type_guess.h), and each key is a
+  // column: there is nothing to round, to take for a time, or to pass over.
+  if (list.manifest || !options.schema.empty()) return arrow::Status::OK();
+  const std::pair<const char*, bool> of_a_schema[] = {{"rounding", !options.rounding.empty()},
+                                                      {"epoch_unit", !options.epoch_unit.empty()},
+                                                      {"ignore_unknown_values", options.ignore_unknown_values.has_value()}};
+  for (const auto& [name, given] : of_a_schema) {
+    if (given) {
+      return InvalidOption(name, fmt::format("{} does nothing here: the columns and their types are found from the values; give schema as "
+                                             "well",
+                                             name));
+    }
+  }
+  return arrow::Status::OK();
+}
+
 }  // namespace
 
 arrow::Status CheckOptionsOfFormat(const FileSourceOptions& options, FileFormat format) {
@@ -66,7 +95,8 @@ arrow::Status CheckOptionsOfFormat(const FileSourceOptions& options, FileFormat 
               {"strict", options.strict.has_value(), text},
               {"rounding", !options.rounding.empty(), text},
               {"epoch_unit", !options.epoch_unit.empty(), text},
-              {"ignore_unknown_values", options.ignore_unknown_values.has_value(), format == FileFormat::kNdjson}};
+              {"ignore_unknown_values", options.ignore_unknown_values.has_value(), format == FileFormat::kNdjson},
+              {"split_bytes", options.split_bytes.has_value(), format != FileFormat::kArrowStream}};
   for (const auto& option : only) {
     if (!option.given || option.applies) continue;
     return InvalidOption(option.name, fmt::format("{} does nothing here: the format is {}", option.name, FileFormatName(format)));
@@ -95,6 +125,7 @@ arrow::Status FileEnumerator::Start() {
   const auto format =
       list.files.empty() ? FileFormatFromName(list.manifest->format).value_or(FileFormat::kParquet) : list.files.front().kind.format;
   ARROW_RETURN_NOT_OK(CheckOptionsOfFormat(*access_.options, format));
+  ARROW_RETURN_NOT_OK(CheckOptionsOfFiles(*access_.options, list));
   ARROW_ASSIGN_OR_RAISE(auto found, Look(list, format));
   auto schema = found.schema;
   if (schema == nullptr) {

@@ -15,6 +15,9 @@ struct FileIdentity {
   int64_t size = 0;
   int64_t modified_ns = 0;  // since 1970
 
+  /// Whether it can have several parts.
+  bool divisible() const { return path != "-" && kind.compression == FileCompression::kNone && kind.format != FileFormat::kArrowStream; }
+
   bool operator==(const FileIdentity&) const = default;
 };
 

@@ -71,7 +71,7 @@ arrow::Result<FoundFile> Look(const FileAccess& access, const FileIdentity& file
   ARROW_RETURN_NOT_OK(reader->GetSchema(&schema));
   FoundFile found;
   ARROW_ASSIGN_OR_RAISE(found.schema, CanonicalFileSchema(schema, file.path));
-  found.parts = PartsOf(*reader->parquet_reader()->metadata(), file, access.options->split_bytes);
+  found.parts = PartsOf(*reader->parquet_reader()->metadata(), file, access.options->split_bytes.value_or(kDefaultSplitBytes));
   return found;
 }
 

@@ -31,7 +31,7 @@ class CsvLook {
       parts_.push_back({.file = file, .first_row = 0});
       return arrow::Status::OK();
     }
-    const bool divisible = file.kind.compression == FileCompression::kNone;
+    const bool divisible = file.divisible();
     if (!divisible && known_ != nullptr) {
       parts_.push_back({.file = file, .first_row = 0, .bytes = file.size});
       return arrow::Status::OK();
@@ -90,7 +90,7 @@ class CsvLook {
       if (!more) break;
       if (header.IsNoRecord(tokenizer)) continue;
       ARROW_RETURN_NOT_OK(header.CheckRecord(tokenizer, file.path));
-      if (divisible && tokenizer.record_offset() - part.begin >= access_.options->split_bytes) {
+      if (divisible && tokenizer.record_offset() - part.begin >= access_.options->split_bytes.value_or(kDefaultSplitBytes)) {
         part.end = tokenizer.record_offset();
         EndPart(part);
         part = {.file = file, .begin = part.end, .first_row = row, .first_line = tokenizer.line(), .rows = 0};
@@ -143,14 +143,14 @@ arrow::Result<int64_t> NextLine(arrow::io::RandomAccessFile* file, int64_t offse
 
 /// A line feed in an NDJSON file always ends a line: inside texts it is escaped.
 arrow::Status DivideLines(const FileAccess& access, const FileIdentity& file, std::vector<FilePart>* parts) {
-  if (file.path == "-" || file.kind.compression != FileCompression::kNone) {
+  if (!file.divisible()) {
     parts->push_back({.file = file, .first_row = 0, .bytes = file.size});
     return arrow::Status::OK();
   }
   ARROW_ASSIGN_OR_RAISE(auto opened, access.OpenFile(file));
   int64_t begin = 0;
   while (begin < file.size) {
-    const int64_t target = begin + access.options->split_bytes;
+    const int64_t target = begin + access.options->split_bytes.value_or(kDefaultSplitBytes);
     int64_t end = file.size;
     if (target < file.size) {
       auto next = NextLine(opened.get(), target - 1, file.size);
