@@ -661,6 +661,43 @@ TEST(FileSourceStateTest, GoldenBytes) {
   EXPECT_EQ(back.queue, plan.queue);
   EXPECT_EQ(back.schema, "S");
   EXPECT_EQ(back.rows, 4);
+  EXPECT_TRUE(back.reads.empty());
+  plan.reads = {{"path", "a"}};
+  EXPECT_THAT(Hex(EncodeFilePlan(plan)), ::testing::EndsWith("42090a0470617468120161"));
+  EXPECT_EQ(DecodeFilePlan(EncodeFilePlan(plan)).ValueOrDie().reads, plan.reads);
+}
+
+TEST(FileSourceTest, AStateOfOtherFilesIsRefusedByOption) {
+  TemporaryDirectory root;
+  WriteText(root / "a.csv", "x,y\n1,2\n");
+  const FileSourceOptions first{.paths = {root / "a.csv"}, .selected_fields = {"x"}};
+  auto enumerator = MakeSource(first)->CreateEnumerator(Context()).ValueOrDie();
+  ASSERT_TRUE(enumerator->Start().ok());
+  const auto state = enumerator->Snapshot();
+  const std::pair<FileSourceOptions, const char*> cases[] = {
+      {first, ""},
+      {{.paths = {root / "b.csv"}, .selected_fields = {"x"}}, "path"},
+      {{.paths = {root / "a.csv"}, .from_format = "csv", .selected_fields = {"x"}}, "from_format"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"y"}}, "selected_fields"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .schema = R"([{"name":"x","type":"STRING"}])"}, "schema"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .csv_null_values = {{"NA"}}}, "csv_null_values"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .csv_null_values = {{""}}}, ""},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .strict = true}, "strict"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .rounding = "half_even"}, "rounding"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .epoch_unit = "millis"}, "epoch_unit"},
+      {{.paths = {root / "a.csv"}, .selected_fields = {"x"}, .max_rows_per_batch = 5}, ""},
+  };
+  for (const auto& [options, name] : cases) {
+    auto restored = MakeSource(options)->RestoreEnumerator(Context(), state);
+    EXPECT_EQ(restored.ok(), *name == '\0') << name << restored.status();
+    if (*name == '\0') continue;
+    EXPECT_EQ(CodeOf(restored.status()), Code::kFailedPrecondition);
+    EXPECT_EQ(GetErrorInfo(restored.status())->reason, "SOURCE_CHANGED");
+    EXPECT_EQ(GetErrorInfo(restored.status())->resource, name) << restored.status();
+  }
+  auto earlier = DecodeFilePlan(state).ValueOrDie();
+  earlier.reads.clear();
+  EXPECT_TRUE(MakeSource(cases[3].first)->RestoreEnumerator(Context(), EncodeFilePlan(earlier)).ok()) << "a state that says nothing of it";
 }
 
 TEST(FileSourceStateTest, DamagedStateIsDataLossAndAnotherVersionNamesBoth) {

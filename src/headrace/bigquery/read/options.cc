@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "headrace/bigquery/read/internal/field_selection.h"
@@ -160,6 +161,16 @@ arrow::Result<SystemTime> ParseSnapshotTime(std::string_view text) {
   if (!offset.has_value() || !rest.empty() || !date.ok() || year < 1970 || year > 2261) return wrong;
   return std::chrono::sys_days{date} + std::chrono::hours{hour} + std::chrono::minutes{minute} + std::chrono::seconds{second} + *fraction -
          *offset;
+}
+
+std::string FormatSnapshotTime(SystemTime time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(time - seconds).count();
+  std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+  std::string digits = fmt::format(".{:09}", nanos);
+  while (digits.ends_with("000")) digits.resize(digits.size() - 3);
+  if (digits.size() > 1) text += digits;
+  return text + "Z";
 }
 
 arrow::Status CheckSourceOptions(const SourceOptions& options) {

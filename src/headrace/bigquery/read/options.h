@@ -37,6 +37,9 @@ arrow::Result<TimestampPrecision> ParseTimestampPrecision(std::string_view text)
 /// A point in time as RFC 3339 writes it ("2026-01-31T12:00:00.25Z", any offset, at most nine digits of a second).
 arrow::Result<SystemTime> ParseSnapshotTime(std::string_view text);
 
+/// The same in UTC, with 0, 3, 6 or 9 digits of a second as needed (as the JSON of google.protobuf.Timestamp has it).
+std::string FormatSnapshotTime(SystemTime time);
+
 /// Attempts in a row without a row, or any progress, before the reading of a stream fails (spec; Flink's retryMaxAttempts).
 constexpr int kDefaultRetryMaxAttempts = 25;
 

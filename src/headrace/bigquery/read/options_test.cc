@@ -128,6 +128,16 @@ TEST(SourceOptions, SnapshotTimeIsRfc3339) {
   }
 }
 
+TEST(SourceOptions, SnapshotTimeIsWrittenInUtc) {
+  for (const auto& [given, written] : {std::pair{"2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z"},
+                                       {"2026-01-31T12:00:00.25+02:30", "2026-01-31T09:30:00.250Z"},
+                                       {"2026-01-31T12:00:00.000001Z", "2026-01-31T12:00:00.000001Z"},
+                                       {"2026-01-31T12:00:00.123456789Z", "2026-01-31T12:00:00.123456789Z"},
+                                       {"1970-01-01T00:00:00.5+01:00", "1969-12-31T23:00:00.500Z"}}) {
+    EXPECT_EQ(FormatSnapshotTime(*ParseSnapshotTime(given)), written);
+  }
+}
+
 TEST(SourceOptions, CompressionNames) {
   EXPECT_EQ(*ParseCompression("none"), Compression::kNone);
   EXPECT_EQ(*ParseCompression("lz4"), Compression::kLz4);

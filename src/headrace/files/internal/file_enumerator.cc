@@ -52,6 +52,26 @@ arrow::Result<std::shared_ptr<arrow::Schema>> Selected(const std::shared_ptr<arr
   return arrow::schema(std::move(fields));
 }
 
+/// Names of options with what they say; where it is their default, nothing.
+SourceDescription Describe(const FileSourceOptions& options) {
+  SourceDescription reads{{"path", fmt::format("{}", fmt::join(options.paths, ", "))}};
+  const auto add = [&reads](const char* name, bool said, std::string value) {
+    if (said) reads.emplace(name, std::move(value));
+  };
+  add("from_format", !options.from_format.empty(), options.from_format);
+  add("selected_fields", !options.selected_fields.empty(), fmt::format("{}", fmt::join(options.selected_fields, ",")));
+  add("schema", !options.schema.empty(), options.schema);
+  add("csv_header", !options.csv_header.value_or(true), "false");
+  const std::vector<std::string> empty_field{""};
+  const auto nulls = options.csv_null_values.value_or(empty_field);
+  add("csv_null_values", nulls != empty_field, fmt::format("{}", fmt::join(nulls, ",")));
+  add("strict", options.strict.value_or(false), "true");
+  add("rounding", !options.rounding.empty() && options.rounding != "error", options.rounding);
+  add("epoch_unit", !options.epoch_unit.empty() && options.epoch_unit != "none", options.epoch_unit);
+  add("ignore_unknown_values", options.ignore_unknown_values.value_or(false), "true");
+  return reads;
+}
+
 /// Options that act on some files of a format only.
 arrow::Status CheckOptionsOfFiles(const FileSourceOptions& options, const FileList& list) {
   const auto divisible = [](const FileIdentity& file) { return file.divisible(); };
@@ -110,6 +130,7 @@ arrow::Result<std::unique_ptr<SplitEnumerator>> FileEnumerator::Make(FileAccess 
   if (state.has_value()) {
     ARROW_ASSIGN_OR_RAISE(enumerator->state_, DecodeFilePlan(*state));
     if (enumerator->state_.planned) {
+      ARROW_RETURN_NOT_OK(CheckSameSource(enumerator->state_.reads, Describe(*enumerator->access_.options)));
       ARROW_ASSIGN_OR_RAISE(enumerator->schema_, SchemaOfBytes(enumerator->state_.schema));
     }
   }
@@ -173,6 +194,7 @@ arrow::Status FileEnumerator::Plan(std::shared_ptr<arrow::Schema> schema, const 
     state_.queue.push_back(
         {.id = fmt::format("{:06}", i), .descriptor = EncodeFilePart(part), .estimated_bytes = static_cast<double>(part.bytes)});
   }
+  state_.reads = Describe(*access_.options);
   state_.planned = true;
   return arrow::Status::OK();
 }

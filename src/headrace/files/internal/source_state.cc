@@ -84,6 +84,7 @@ std::string EncodeFilePlan(const FilePlanState& state) {
   message.set_files(state.files);
   message.set_bytes(state.bytes);
   message.set_rows(state.rows);
+  WriteDescription(state.reads, &message);
   for (const Split& split : state.queue) WriteSplit(split, message.add_queue());
   return message.SerializeAsString();
 }
@@ -93,8 +94,12 @@ arrow::Result<FilePlanState> DecodeFilePlan(std::string_view bytes) {
   ARROW_ASSIGN_OR_RAISE(const auto message, Parse<files::FilePlan>(kWhat, bytes));
   if (message.planned() && message.schema().empty()) return Corrupt(kWhat, "it is planned but has no schema");
   if (!message.planned() && message.queue_size() > 0) return Corrupt(kWhat, "it is not planned but has splits");
-  FilePlanState state{
-      .planned = message.planned(), .schema = message.schema(), .files = message.files(), .bytes = message.bytes(), .rows = message.rows()};
+  FilePlanState state{.planned = message.planned(),
+                      .schema = message.schema(),
+                      .files = message.files(),
+                      .bytes = message.bytes(),
+                      .rows = message.rows(),
+                      .reads = ReadDescription(message)};
   for (const auto& pending : message.queue()) state.queue.push_back(ReadSplit(pending));
   return state;
 }

@@ -9,6 +9,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/files/internal/file_part.h"
+#include "headrace/runtime/source_description.h"
 #include "headrace/runtime/split.h"
 
 namespace headrace {
@@ -21,6 +22,7 @@ struct FilePlanState {
   int64_t bytes = 0;
   int64_t rows = -1;  // negative = not known
   std::deque<Split> queue{};
+  SourceDescription reads{};
 };
 
 std::string EncodeFilePart(const FilePart& part);

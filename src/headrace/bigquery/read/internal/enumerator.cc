@@ -6,6 +6,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "headrace/base/short_name.h"
 #include "headrace/bigquery/read/internal/columns.h"
@@ -16,6 +17,18 @@ namespace headrace::bigquery {
 namespace {
 
 std::string FormatTime(int64_t ms) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(ms / 1000))); }
+
+/// What decides which rows and values come; not in which form they are sent, which is the session's.
+SourceDescription Describe(const SourceOptions& options, const TableName& table) {
+  SourceDescription reads{{"table", table.ToString()}};
+  if (!options.selected_fields.empty()) reads["selected_fields"] = fmt::format("{}", fmt::join(options.selected_fields, ","));
+  if (!options.row_restriction.empty()) reads["row_restriction"] = options.row_restriction;
+  if (options.snapshot_time.has_value()) reads["snapshot_time"] = FormatSnapshotTime(*options.snapshot_time);
+  if (options.sample_percentage.has_value()) reads["sample_percentage"] = fmt::format("{}", *options.sample_percentage);
+  if (options.timestamp_precision == TimestampPrecision::kMicros) reads["timestamp_precision"] = "micros";
+  if (options.timestamp_precision == TimestampPrecision::kNanos) reads["timestamp_precision"] = "nanos";
+  return reads;
+}
 
 }  // namespace
 
@@ -30,7 +43,10 @@ arrow::Result<std::unique_ptr<StreamEnumerator>> StreamEnumerator::Make(PoolMake
   }
   if (state.has_value()) {
     ARROW_ASSIGN_OR_RAISE(enumerator->state_, ParsePlanState(*state));
-    if (enumerator->state_.planned) ARROW_RETURN_NOT_OK(enumerator->SetSchema());
+    if (enumerator->state_.planned) {
+      ARROW_RETURN_NOT_OK(CheckSameSource(enumerator->state_.reads, Describe(*enumerator->options_, enumerator->table_)));
+      ARROW_RETURN_NOT_OK(enumerator->SetSchema());
+    }
   }
   return enumerator;
 }
@@ -95,6 +111,7 @@ arrow::Status StreamEnumerator::Plan(const Session& session) {
   state_.response_compression = options_->response_compression;
   state_.estimated_rows = session.estimated_rows;
   state_.estimated_bytes = session.estimated_bytes;
+  state_.reads = Describe(*options_, table_);
   ARROW_RETURN_NOT_OK(SetSchema());
   StreamState stream{.session_created_ms = session.created_ms,
                      .session_expires_ms = session.expires_ms,

@@ -16,6 +16,7 @@
 namespace headrace::bigquery {
 namespace {
 
+namespace api = google::cloud::bigquery::storage::v1;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -368,10 +369,58 @@ TEST(StreamEnumerator, NamesThatDoNotExistAreAnsweredWithThoseThatDo) {
   EXPECT_THAT(Bench(server, {.selected_fields = {"nothere"}}).New()->Start().message(), HasSubstr("could not be created"));
 }
 
+// A plan is of one table and one question. Restored for another one it would go on with the old one, and nobody would notice.
+TEST(StreamEnumerator, AStateOfAnotherSourceIsRefusedByOption) {
+  ScriptedServer server(Streams(2));
+  const SourceOptions first{.selected_fields = {"id", "name", "place"}, .row_restriction = "id > 1", .sample_percentage = 10};
+  Bench bench(server, first);
+  auto enumerator = bench.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  const auto state = enumerator->Snapshot();
+  const struct {
+    std::function<void(SourceOptions*)> change;
+    const char* name;  // "" = it may change
+    std::vector<std::string> says;
+  } cases[] = {
+      {[](auto*) {}, "", {}},
+      {[](auto* o) { o->table = "p.d.u"; }, "table", {"'p.d.t'", "'p.d.u'"}},
+      {[](auto* o) { o->row_restriction = "id > 2"; }, "row_restriction", {"'id > 1'", "'id > 2'"}},
+      {[](auto* o) { o->row_restriction = ""; }, "row_restriction", {"'id > 1'", "not given"}},
+      {[](auto* o) { o->selected_fields = {"name", "id", "place"}; }, "selected_fields", {"'id,name,place'", "'name,id,place'"}},
+      {[](auto* o) { o->sample_percentage = 20; }, "sample_percentage", {"'10'", "'20'"}},
+      {[](auto* o) { o->snapshot_time = SystemTime{}; }, "snapshot_time", {"not given", "'1970-01-01T00:00:00Z'"}},
+      {[](auto* o) { o->timestamp_precision = TimestampPrecision::kNanos; }, "timestamp_precision", {"'nanos'"}},
+      // How the rows are had, and by whom. The form on the wire is the session's.
+      {[](auto* o) { o->billing_project = "payer"; }, "", {}},
+      {[](auto* o) { o->source_format = SourceFormat::kAvro; }, "", {}},
+      {[](auto* o) { o->max_rows_per_batch = 7; }, "", {}},
+      {[](auto* o) { o->channels = 3; }, "", {}},
+      {[](auto* o) { o->retry_max_attempts = 1; }, "", {}},
+  };
+  for (const auto& [change, name, says] : cases) {
+    SCOPED_TRACE(name);
+    SourceOptions options = first;
+    options.table = "p.d.t";
+    options.bigquery_storage_endpoint = server.endpoint();
+    change(&options);
+    auto restored = (*Source::Make(options))->RestoreEnumerator(bench.context, state);
+    EXPECT_EQ(restored.ok(), *name == '\0') << restored.status();
+    if (*name == '\0') continue;
+    EXPECT_EQ(CodeOf(restored.status()), Code::kFailedPrecondition);
+    EXPECT_EQ(GetErrorInfo(restored.status())->reason, "SOURCE_CHANGED");
+    EXPECT_EQ(GetErrorInfo(restored.status())->resource, name);
+    for (const auto& part : says) EXPECT_THAT(std::string(restored.status().message()), testing::HasSubstr(part));
+  }
+  auto earlier = *ParsePlanState(state);
+  earlier.reads.clear();
+  Bench other(server, {.row_restriction = "id > 2"});
+  EXPECT_TRUE(other.source->RestoreEnumerator(other.context, SerializePlanState(earlier)).ok()) << "a state that says nothing of it";
+}
+
 // Both formats give the same schema, and the state says which one it is: the option may change, or another format may have been taken.
 TEST(StreamEnumerator, SessionsInAvro) {
   ScriptedServer server(Streams(2));
-  Bench arrow(server);
+  Bench arrow(server, {.selected_fields = {"PLACE", "id", "name"}});
   Bench avro(server, {.selected_fields = {"PLACE", "id", "name"},
                       .source_format = SourceFormat::kAvro,
                       .response_compression = ResponseCompression::kLz4});

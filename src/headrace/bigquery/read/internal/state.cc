@@ -95,6 +95,7 @@ std::string SerializePlanState(const PlanState& state) {
   message.set_format(FormatNumber(state.format));
   message.set_response_compression(CompressionNumber(state.response_compression));
   message.set_schema_as_sent(state.schema_as_sent);
+  WriteDescription(state.reads, &message);
   for (const Split& split : state.queue) WriteSplit(split, message.add_queue());
   return message.SerializeAsString();
 }
@@ -114,7 +115,8 @@ arrow::Result<PlanState> ParsePlanState(std::string_view bytes) {
                   .wire_columns = {message.wire_columns().begin(), message.wire_columns().end()},
                   .estimated_rows = message.estimated_rows(),
                   .estimated_bytes = message.estimated_bytes(),
-                  .schema_as_sent = message.planned() && (message.version() == kFirstVersion || message.schema_as_sent())};
+                  .schema_as_sent = message.planned() && (message.version() == kFirstVersion || message.schema_as_sent()),
+                  .reads = ReadDescription(message)};
   ARROW_RETURN_NOT_OK(ReadForm(kWhat, message, &state.format, &state.response_compression));
   if (state.schema_as_sent && state.format == SourceFormat::kAvro) return Corrupt(kWhat, "Avro's types are never handed out as sent");
   for (const auto& pending : message.queue()) state.queue.push_back(ReadSplit(pending));

@@ -12,6 +12,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/bigquery/read/options.h"
+#include "headrace/runtime/source_description.h"
 #include "headrace/runtime/split.h"
 
 namespace headrace::bigquery {
@@ -43,6 +44,7 @@ struct PlanState {
   SourceFormat format = SourceFormat::kArrow;
   ResponseCompression response_compression = ResponseCompression::kNone;
   bool schema_as_sent = false;  // the result's columns have the session's types: a plan of version 1
+  SourceDescription reads{};
 
   bool operator==(const PlanState&) const = default;
 };

@@ -70,6 +70,12 @@ TEST(State, GoldenBytes) {
             "50a01611201641a013522013929000000000000e03f"
             "58016001");
   EXPECT_EQ(*ParsePlanState(SerializePlanState(Plan())), Plan());
+  PlanState described = Plan();
+  described.reads = {{"row_restriction", "x"}, {"table", "p.d.t"}};
+  EXPECT_EQ(Hex(SerializePlanState(described)), Hex(SerializePlanState(Plan())) +
+                                                    "72140a0f726f775f7265737472696374696f6e120178"
+                                                    "720e0a057461626c651205702e642e74");
+  EXPECT_EQ(*ParsePlanState(SerializePlanState(described)), described);
   EXPECT_EQ(*ParsePlanState(SerializePlanState({})), PlanState{});
 }
 
