@@ -158,6 +158,7 @@ def test_standard_output_has_the_report_only(copy):
     report = json.loads(out)
     assert len(out.splitlines()) == 1
     assert report["lineage"]["sources"][0]["name"] == TABLE and report["lineage"]["sources"][0]["namespace"] == "bigquery"
+    assert report["lineage"]["boundedness"] == "bounded"
     assert report["job_name"].startswith("headrace-copy-")
     lines = [json.loads(line) for line in err.splitlines()]
     assert lines[-1]["progress"]["rows"] == ROWS

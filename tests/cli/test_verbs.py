@@ -25,6 +25,7 @@ def test_plan_shows_what_would_run_and_reads_nothing(serve, run, table, tmp_path
     assert [field["name"] for field in plan["schema"]] == ["name", "id"]
     assert plan["destination"] == f"{tmp_path}/out/"
     assert plan["lineage"]["sources"][0]["name"] == TABLE and plan["lineage"]["destinations"][0]["namespace"] == "file"
+    assert plan["lineage"]["boundedness"] == "bounded"
     assert "billed" in plan["cost"]
     out, _ = run(*arguments)
     for text in ("id > 5", "name", "INT64", "no row was read", f"{tmp_path}/out/"):

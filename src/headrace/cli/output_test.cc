@@ -165,6 +165,25 @@ TEST(Console, AFailedResultIsNoticed) {
   std::fclose(full);
 }
 
+// Spec runtime 68: what a calm run has none of is not in its report.
+TEST(Report, SaysWhatWasNotCalm) {
+  const Report calm{.rows_read = 10, .records_in = 10, .rows_written = 10, .counters = {{"readRetries", 0}, {"cutsRefused", 0}}};
+  for (const char* word : {"retries", "cuts", "read  ", "into the sink", "restarts", "rejected", "skipped"}) {
+    EXPECT_THAT(ReportText({.report = calm}), ::testing::Not(HasSubstr(word)));
+  }
+  Report report = calm;
+  report.rows_read = 1200;
+  report.records_in = 1100;
+  report.cuts = 3;
+  report.counters = {
+      {"readRetries", 1003}, {"readRetries.DEADLINE_EXCEEDED", 1}, {"readRetries.INTERNAL", 0}, {"readRetries.UNAVAILABLE", 1002}};
+  const std::string text = ReportText({.report = report});
+  EXPECT_THAT(text, ::testing::ContainsRegex("\nread +1,200 rows"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\ninto the sink +1,100 records"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\ncuts +3"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\nretries +1,003 .DEADLINE_EXCEEDED 1, UNAVAILABLE 1,002."));
+}
+
 TEST(Report, OutcomeLineageAndResumeCommand) {
   JobResult result{.end = JobEnd::kStoppedAtCheckpoint, .report = {.job_name = "j", .rows_written = 1234}};
   Lineage source{.datasets = {{.namespace_name = "bigquery", .name = "p.d.t", .facets = {{"gcp", {{"project", "p"}}}}}}};
@@ -172,6 +191,9 @@ TEST(Report, OutcomeLineageAndResumeCommand) {
   EXPECT_EQ(json["outcome"], "stopped");
   EXPECT_EQ(json["rows_written"], 1234);
   EXPECT_EQ(json["lineage"]["sources"][0]["facets"]["gcp"]["project"], "p");
+  EXPECT_EQ(json["lineage"]["boundedness"], "bounded");
+  EXPECT_EQ(nlohmann::json::parse(LineageJson({.boundedness = Boundedness::kContinuous}, nullptr)),
+            (nlohmann::json{{"sources", nlohmann::json::array()}, {"boundedness", "continuous"}}));
   EXPECT_EQ(json["resume_command"], "headrace resume d");
   result = {.report = {.rows_written = 10, .rows_rejected = 2, .warnings = {"odd"}}};
   EXPECT_EQ(nlohmann::json::parse(ReportJson(result, {}, {}, ""))["outcome"], "done_with_rejects");

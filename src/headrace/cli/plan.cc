@@ -83,8 +83,8 @@ std::string PlanJson(const Parts& parts, const PlannedSource& planned, const Tab
   for (auto& [name, value] : Sent(values)) json["options"][name] = value;
   json["facts"] = planned.facts;
   json["schema"] = Json::parse(SchemaToJson(schema), nullptr, false);
-  json["lineage"] = {{"sources", Json::parse(LineageJson(parts.source->lineage()), nullptr, false)}};
-  if (parts.sink) json["lineage"]["destinations"] = Json::parse(LineageJson(parts.sink->lineage()), nullptr, false);
+  const Lineage destinations = parts.sink ? parts.sink->lineage() : Lineage{};
+  json["lineage"] = Json::parse(LineageJson(parts.source->lineage(), parts.sink ? &destinations : nullptr), nullptr, false);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

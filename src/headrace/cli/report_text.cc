@@ -1,5 +1,6 @@
 #include "headrace/cli/report_text.h"
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,32 @@ Json ToJson(const Lineage& lineage) {
   return list;
 }
 
+std::string_view BoundednessName(Boundedness boundedness) { return boundedness == Boundedness::kBounded ? "bounded" : "continuous"; }
+
+Json LineageOf(const Lineage& source, const Lineage* sink) {
+  Json json = {{"sources", ToJson(source)}};
+  if (sink != nullptr) json["destinations"] = ToJson(*sink);
+  json["boundedness"] = BoundednessName(source.boundedness);
+  return json;
+}
+
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// Calls that were made again, "3 (DEADLINE_EXCEEDED 1, UNAVAILABLE 2)"; nothing for none.
+std::string RetriesText(const std::map<std::string, int64_t>& counters) {
+  constexpr std::string_view kRetries = "readRetries";
+  int64_t total = 0;
+  std::string codes;
+  for (const auto& [name, value] : counters) {
+    if (value == 0 || !name.starts_with(kRetries)) continue;
+    if (name == kRetries) {
+      total = value;
+    } else if (name[kRetries.size()] == '.') {
+      codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", name.substr(kRetries.size() + 1), WithCommas(value));
+    }
+  }
+  return total == 0 ? "" : WithCommas(total) + (codes.empty() ? "" : fmt::format(" ({})", codes));
+}
 
 std::string_view Outcome(const JobResult& result) {
   if (result.end == JobEnd::kStoppedAtCheckpoint) return "stopped";
@@ -47,8 +73,13 @@ std::string ReportText(const JobResult& result) {
       {"memory", fmt::format("{} at most, {} of it in rows", HumanBytes(static_cast<double>(report.peak_resident_bytes)),
                              HumanBytes(static_cast<double>(report.peak_budget_bytes)))},
   };
+  // What differs only where rows did not simply pass through.
+  if (report.rows_read != report.rows_written) rows.emplace_back("read", Counted(report.rows_read, "row"));
+  if (report.records_in != report.rows_read) rows.emplace_back("into the sink", Counted(report.records_in, "record"));
   if (report.rows_rejected > 0) rows.emplace_back("rejected", Counted(report.rows_rejected, "row"));
   if (report.rows_skipped > 0) rows.emplace_back("skipped", Counted(report.rows_skipped, "row"));
+  if (report.cuts > 0) rows.emplace_back("cuts", WithCommas(report.cuts));
+  if (auto retries = RetriesText(report.counters); !retries.empty()) rows.emplace_back("retries", std::move(retries));
   if (report.checkpoints > 1) rows.emplace_back("checkpoints", fmt::format("{}", report.checkpoints));
   if (report.restarts > 0) rows.emplace_back("restarts", fmt::format("{}", report.restarts));
   for (const auto& [name, value] : report.facts) rows.emplace_back(name, value);
@@ -60,11 +91,11 @@ std::string ReportJson(const JobResult& result, const Lineage& source, const Lin
   Json json = {{"outcome", Outcome(result)}};
   Json report = Json::parse(result.report.ToJson(), nullptr, /*allow_exceptions=*/false);
   if (report.is_object()) json.update(report);
-  json["lineage"] = {{"sources", ToJson(source)}, {"destinations", ToJson(sink)}};
+  json["lineage"] = LineageOf(source, &sink);
   if (!resume_command.empty()) json["resume_command"] = std::string(resume_command);
   return Dump(json);
 }
 
-std::string LineageJson(const Lineage& lineage) { return Dump(ToJson(lineage)); }
+std::string LineageJson(const Lineage& source, const Lineage* sink) { return Dump(LineageOf(source, sink)); }
 
 }  // namespace headrace::cli

@@ -13,7 +13,8 @@ namespace headrace::cli {
 std::string ReportText(const JobResult& result);
 /// Report::ToJson with outcome ("done", "done_with_rejects", "stopped"), lineage, and resume_command when there is one.
 std::string ReportJson(const JobResult& result, const Lineage& source, const Lineage& sink, std::string_view resume_command);
-/// A list of {namespace, name, facets}.
-std::string LineageJson(const Lineage& lineage);
+/// {sources, destinations, boundedness}: lists of {namespace, name, facets}, and "bounded" or "continuous" as the source is. No
+/// destinations where `sink` is null.
+std::string LineageJson(const Lineage& source, const Lineage* sink);
 
 }  // namespace headrace::cli
