@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,6 +79,16 @@ def test_paths_are_bytes(copy, table, to):
     assert json.loads(out)["outcome"] == "done"
     plain_name = path.rename(path.with_name("result"))  # pyarrow takes names in UTF-8 only
     assert_same_rows(read_result(plain_name), table)
+
+
+def test_report_and_manifest_say_when_the_rows_were_so(copy):
+    before = datetime.now(timezone.utc) - timedelta(seconds=1)
+    path, out, _ = copy("--json")
+    moment = json.loads(out)["facts"]["snapshot_time"]
+    assert moment.endswith("Z") and before < datetime.fromisoformat(moment.replace("Z", "+00:00")) <= datetime.now(timezone.utc)
+    assert manifest(path)["facts"]["snapshot_time"] == moment
+    path, _, _ = copy("--snapshot-time", moment.replace("Z", "+00:00"), to="again/")
+    assert manifest(path)["facts"]["snapshot_time"] == moment, "the time that was given"
 
 
 def test_a_single_file(copy, table):

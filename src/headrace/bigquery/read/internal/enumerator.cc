@@ -16,6 +16,8 @@
 namespace headrace::bigquery {
 namespace {
 
+constexpr int64_t kYear2255 = 9'000'000'000'000;  // ms; before a clock of nanoseconds ends
+
 std::string FormatTime(int64_t ms) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(ms / 1000))); }
 
 /// What decides which rows and values come; not in which form they are sent, which is the session's.
@@ -166,6 +168,12 @@ std::map<std::string, std::string> StreamEnumerator::facts() const {
   if (!state_.planned) return {};
   std::map<std::string, std::string> facts{
       {"table", table_.ToString()}, {"read_session", state_.session}, {"source_format", std::string(SourceFormatName(state_.format))}};
+  if (options_->snapshot_time.has_value()) {
+    facts.emplace("snapshot_time", FormatSnapshotTime(*options_->snapshot_time));
+  } else if (state_.session_created_ms > 0 && state_.session_created_ms < kYear2255) {
+    // The service takes the table as it is when it makes the session, and does not say when that was.
+    facts.emplace("snapshot_time", FormatSnapshotTime(SystemTime{std::chrono::milliseconds{state_.session_created_ms}}));
+  }
   if (state_.session_expires_ms > 0) facts.emplace("read_session_expires", FormatTime(state_.session_expires_ms));
   return facts;
 }

@@ -369,6 +369,24 @@ TEST(StreamEnumerator, NamesThatDoNotExistAreAnsweredWithThoseThatDo) {
   EXPECT_THAT(Bench(server, {.selected_fields = {"nothere"}}).New()->Start().message(), HasSubstr("could not be created"));
 }
 
+// What the manifest and the report say of the moment that was read.
+TEST(StreamEnumerator, FactsHaveTheTimeOfTheSnapshot) {
+  ScriptedServer server(Streams(1));
+  Bench given(server, {.snapshot_time = *ParseSnapshotTime("2026-01-31T12:00:00.123456+01:00")});
+  auto enumerator = given.New();
+  EXPECT_FALSE(enumerator->facts().contains("snapshot_time"));
+  ASSERT_TRUE(enumerator->Start().ok());
+  EXPECT_EQ(enumerator->facts().at("snapshot_time"), "2026-01-31T11:00:00.123456Z");
+  Bench bench(server);
+  enumerator = bench.New();
+  ASSERT_TRUE(enumerator->Start().ok());
+  const std::string created = FormatSnapshotTime(bench.clock.Now());
+  EXPECT_EQ(enumerator->facts().at("snapshot_time"), created) << "when the session was made";
+  const auto state = enumerator->Snapshot();
+  bench.clock.Advance(std::chrono::hours{1});
+  EXPECT_EQ(bench.Restore(state)->facts().at("snapshot_time"), created);
+}
+
 // A plan is of one table and one question. Restored for another one it would go on with the old one, and nobody would notice.
 TEST(StreamEnumerator, AStateOfAnotherSourceIsRefusedByOption) {
   ScriptedServer server(Streams(2));
