@@ -387,6 +387,17 @@ TEST(StreamEnumerator, FactsHaveTheTimeOfTheSnapshot) {
   EXPECT_EQ(bench.Restore(state)->facts().at("snapshot_time"), created);
 }
 
+// Spec runtime 55: the name of the job appears in labels.
+TEST(StreamEnumerator, TheServiceIsToldTheNameOfTheJob) {
+  ScriptedServer server(Streams(1));
+  Bench bench(server);
+  bench.context.job_name = "nightly-names";
+  ASSERT_TRUE(bench.New()->Start().ok());
+  api::CreateReadSessionRequest request;
+  ASSERT_TRUE(request.ParseFromString(server.session_requests().at(0)));
+  EXPECT_EQ(request.read_session().trace_id(), "headrace:nightly-names");
+}
+
 // A plan is of one table and one question. Restored for another one it would go on with the old one, and nobody would notice.
 TEST(StreamEnumerator, AStateOfAnotherSourceIsRefusedByOption) {
   ScriptedServer server(Streams(2));

@@ -11,6 +11,7 @@
 #include "headrace/bigquery/read/internal/field_selection.h"
 #include "headrace/bigquery/read/internal/session_schema.h"
 #include "headrace/rpc/byte_stream.h"
+#include "headrace/types/utf8.h"
 
 namespace headrace::bigquery {
 namespace {
@@ -158,7 +159,7 @@ class SessionMaker {
  private:
   arrow::Result<Session> MakeIn(SourceFormat format) {
     refusal_.reset();
-    const std::string request = BuildCreateReadSession(options_, table_, format);
+    const std::string request = BuildCreateReadSession(options_, table_, format, context_.job_name);
     rpc::RetryState retry(options_.retry_max_attempts.value_or(0), context_.random);
     while (true) {
       auto answer = Call(request, until_ - context_.clock->Monotonic());
@@ -239,7 +240,7 @@ class SessionMaker {
         std::any_of(kAboutColumns.begin(), kAboutColumns.end(), [&](std::string_view word) { return HoldsWord(failure.message, word); });
     if (failure.code != Code::kInvalidArgument || selection.all() || !about_columns) return error;
     const SourceOptions whole{.billing_project = options_.billing_project, .snapshot_time = options_.snapshot_time, .ordered = true};
-    const auto answer = Call(BuildCreateReadSession(whole, table_, format), kProbeLimit);
+    const auto answer = Call(BuildCreateReadSession(whole, table_, format, context_.job_name), kProbeLimit);
     const auto* bytes = std::get_if<std::string>(&answer);
     if (bytes == nullptr) return error;
     const auto session = ParseSession(*bytes, table_, format, context_.clock->Now());
@@ -268,11 +269,25 @@ std::string BillingProject(const SourceOptions& options, const TableName& table)
   return options.billing_project.empty() ? table.project : options.billing_project;
 }
 
-std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table, SourceFormat format) {
+std::string TraceId(std::string_view job_name) {
+  constexpr size_t kLongest = 256;  // stream.proto, ReadSession.trace_id
+  std::string id = "headrace";
+  if (!job_name.empty()) id += ':';
+  while (!job_name.empty()) {
+    const size_t length = CharacterLength(job_name);
+    if (id.size() + std::max<size_t>(length, 1) > kLongest) break;
+    id += length == 0 ? "?" : job_name.substr(0, length);  // a name from the command line need not be UTF-8, the field must
+    job_name.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return id;
+}
+
+std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table, SourceFormat format, std::string_view job_name) {
   api::CreateReadSessionRequest request;
   request.set_parent("projects/" + BillingProject(options, table));
   auto* session = request.mutable_read_session();
   session->set_table(table.ResourcePath());
+  session->set_trace_id(TraceId(job_name));
   SetFormat(options, format, session);
   SetReadOptions(options, session);
   if (options.ordered) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/bigquery/read/options.h"
@@ -29,8 +30,11 @@ struct Session {
 /// The project that pays: billing_project, else the table's.
 std::string BillingProject(const SourceOptions& options, const TableName& table);
 
+/// How the service's logs tell whose a session is: "headrace:JOB_NAME", at most 256 bytes of UTF-8.
+std::string TraceId(std::string_view job_name);
+
 /// The serialized CreateReadSessionRequest for rows in `format`. Options that are not set leave their fields unset.
-std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table, SourceFormat format);
+std::string BuildCreateReadSession(const SourceOptions& options, const TableName& table, SourceFormat format, std::string_view job_name);
 
 /// Whether the service refused to write the table's rows in `format`, and not something else: INVALID_ARGUMENT or UNIMPLEMENTED with a text
 /// about that format.

@@ -18,19 +18,30 @@ const TableName kTable{"p", "d", "t"};
 
 api::CreateReadSessionRequest Build(const SourceOptions& options) {
   api::CreateReadSessionRequest request;
-  EXPECT_TRUE(request.ParseFromString(BuildCreateReadSession(options, kTable, options.source_format)));
+  EXPECT_TRUE(request.ParseFromString(BuildCreateReadSession(options, kTable, options.source_format, "nightly")));
   return request;
 }
 
-// Spec 8: nothing is sent that was not asked for. Only the precision is, without which the service cuts TIMESTAMPs with picoseconds.
+// Spec 8: nothing is sent that was not asked for. Only the precision is, without which the service cuts TIMESTAMPs with picoseconds, and
+// who asks.
 TEST(CreateReadSessionRequest, DefaultsLeaveEverythingUnset) {
   api::CreateReadSessionRequest expected;
   expected.set_parent("projects/p");
   expected.mutable_read_session()->set_table("projects/p/datasets/d/tables/t");
   expected.mutable_read_session()->set_data_format(api::ARROW);
+  expected.mutable_read_session()->set_trace_id("headrace:nightly");
   expected.mutable_read_session()->mutable_read_options()->mutable_arrow_serialization_options()->set_picos_timestamp_precision(
       api::ArrowSerializationOptions::TIMESTAMP_PRECISION_PICOS);
-  EXPECT_EQ(BuildCreateReadSession({.table = "p.d.t"}, kTable, SourceFormat::kArrow), expected.SerializeAsString());
+  EXPECT_EQ(BuildCreateReadSession({.table = "p.d.t"}, kTable, SourceFormat::kArrow, "nightly"), expected.SerializeAsString());
+}
+
+// At most 256 bytes of UTF-8 (stream.proto), also of a name that is longer or no UTF-8.
+TEST(CreateReadSessionRequest, TraceIdsAreOfTheJob) {
+  EXPECT_EQ(TraceId(""), "headrace");
+  EXPECT_EQ(TraceId("nightly names"), "headrace:nightly names");
+  EXPECT_EQ(TraceId("n\xff\xc3\xa9"), "headrace:n?\xc3\xa9");
+  EXPECT_EQ(TraceId(std::string(1000, 'x')), "headrace:" + std::string(247, 'x'));
+  EXPECT_EQ(TraceId(std::string(246, 'x') + "\xc3\xa9"), "headrace:" + std::string(246, 'x')) << "no half of a letter";
 }
 
 // Specs 2, 7, 9 and the other options: each one changes the request.
