@@ -101,6 +101,11 @@ TEST_F(JobTest, OptionsThatDoNotApplyAreRefusedByName) {
   }
 }
 
+TEST_F(JobTest, ARefusedNumberOfThreadsSaysWhatZeroIs) {
+  EXPECT_THAT(Make({.readers = -1}).status().message(), HasSubstr("give 0 (2 per core, at most 16) to 1000"));  // as job.h says
+  EXPECT_THAT(Make({.writers = -1}).status().message(), HasSubstr("give 0 (one per core, no more than readers) to 1000"));
+}
+
 TEST_F(JobTest, AContinuousJobNeedsACheckpointDirectory) {
   script_->boundedness = Boundedness::kContinuous;
   auto job = Make({});

@@ -17,10 +17,12 @@ constexpr int kMostDefaultReaders = 16;  // job.h
 
 arrow::Status CheckRanges(const JobOptions& options) {
   if (options.readers < 0 || options.readers > kMostThreads) {
-    return InvalidOption("readers", fmt::format("readers is {}; give 0 (one per split) to {}", options.readers, kMostThreads));
+    return InvalidOption(
+        "readers", fmt::format("readers is {}; give 0 (2 per core, at most {}) to {}", options.readers, kMostDefaultReaders, kMostThreads));
   }
   if (options.writers < 0 || options.writers > kMostThreads) {
-    return InvalidOption("writers", fmt::format("writers is {}; give 0 (one per core) to {}", options.writers, kMostThreads));
+    return InvalidOption("writers",
+                         fmt::format("writers is {}; give 0 (one per core, no more than readers) to {}", options.writers, kMostThreads));
   }
   if (options.memory_limit < kLeastMemory) {
     return InvalidOption("memory_limit", fmt::format("memory_limit is {} bytes; give at least {}", options.memory_limit, kLeastMemory));
