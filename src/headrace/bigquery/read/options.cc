@@ -202,7 +202,7 @@ arrow::Status CheckSourceOptions(const SourceOptions& options) {
 }
 
 arrow::Status RefuseUnbuiltOption(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kUnbuilt = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 27> kUnbuilt = {{
       {"query", "only tables are read; write the query's result into a table first"},
       {"use_legacy_sql", "it belongs to query"},
       {"flatten_results", "it belongs to query"},
@@ -224,6 +224,12 @@ arrow::Status RefuseUnbuiltOption(std::string_view name) {
       {"impersonate", "give credentials that may read the table"},
       {"universe_domain", "give bigquery_storage_endpoint as https://host"},
       {"use_avro_logical_types", "logical types are always on"},
+      {"max_rejects", "a destination that can reject rows is not built; files take every row or fail"},
+      {"rejects", "a destination that can reject rows is not built; files take every row or fail"},
+      {"bigtable_endpoint", "Bigtable is not built"},
+      {"bigtable_admin_endpoint", "Bigtable is not built"},
+      {"gcs_endpoint", "Cloud Storage is not built"},
+      {"until", "a source that has no end is not built"},
   }};
   const auto* found = std::find_if(kUnbuilt.begin(), kUnbuilt.end(), [&](const auto& entry) { return entry.first == name; });
   if (found == kUnbuilt.end()) return arrow::Status::OK();

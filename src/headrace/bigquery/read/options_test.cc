@@ -102,8 +102,8 @@ TEST(SourceOptions, EachRefusalNamesItsOption) {
 }
 
 TEST(SourceOptions, WhatIsNotBuiltIsRefusedByName) {
-  for (const char* name :
-       {"query", "materialize_views", "query_location", "reuse_query_result_within", "method", "temp_location", "bigquery_rest_endpoint"}) {
+  for (const char* name : {"query", "materialize_views", "query_location", "reuse_query_result_within", "method", "temp_location",
+                           "bigquery_rest_endpoint", "max_rejects", "rejects", "bigtable_endpoint", "gcs_endpoint", "until"}) {
     const auto refusal = RefuseUnbuiltOption(name);
     EXPECT_EQ(CodeOf(refusal), Code::kUnimplemented);
     EXPECT_THAT(refusal.message(), HasSubstr(std::string(name) + " is not supported"));
