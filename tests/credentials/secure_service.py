@@ -95,6 +95,8 @@ class SecureFront(grpc.GenericRpcHandler):
     def __init__(self, target, check=None):
         self.check = check or (lambda token, method, messages: None)
         self.calls = []  # (token, method)
+        self.projects = []  # whose quota each call uses; None where it does not say
+        self.connections = set()
         self.lock = threading.Lock()
         unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
         self.channel = grpc.insecure_channel(target, options=unlimited)
@@ -118,9 +120,11 @@ class SecureFront(grpc.GenericRpcHandler):
             grpc.unary_unary_rpc_method_handler(lambda request, context: self._unary(method, request, context))
 
     def _token(self, method, context):
-        value = dict(context.invocation_metadata()).get("authorization", "")
-        token = value.removeprefix("Bearer ")
+        metadata = dict(context.invocation_metadata())
+        token = metadata.get("authorization", "").removeprefix("Bearer ")
         with self.lock:
+            self.projects.append(metadata.get("x-goog-user-project"))
+            self.connections.add(context.peer())
             self.calls.append((token, method.rpartition("/")[2]))
         return token
 

@@ -102,6 +102,30 @@ def test_each_kind_of_credentials(secure, kind):
         assert secure.tokens.requests == []
 
 
+@pytest.mark.parametrize("kind, options, project", [("key", [], None), ("key", ["--quota-project", "payer"], "payer"), ("user", [], "users-project"),
+                                                    ("user", ["--quota-project", "payer"], "payer")])
+def test_every_call_names_the_project_whose_quota_it_uses(secure, kind, options, project):
+    user = canary.write_own(secure.directory, "user.json", json.dumps({**json.loads(canary.authorized_user(secure.tokens.uri)), "quota_project_id": "users-project"}))
+    secure.copy(*options, credentials=user if kind == "user" else secure.key, streams=2)
+    secure.assert_all_rows()
+    assert secure.front.projects == [project] * 3, "a session and two streams"
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_as_many_connections_as_channels(secure, channels):
+    """All streams are open together before the first of them goes on."""
+    together = threading.Barrier(4, timeout=30)
+
+    def check(_, method, messages):
+        if method == "ReadRows" and messages == 0:
+            together.wait()
+
+    secure.front.check = check
+    secure.copy("--channels", channels, "--readers", 4, "--work-sharing", "false", streams=4)
+    secure.assert_all_rows()
+    assert len(secure.front.connections) == channels
+
+
 def test_tokens_that_expire_in_mid_stream(secure, server):
     """The service ends a stream with UNAUTHENTICATED after each second message: it goes on behind the rows that came, with a new token."""
     expired = set()
