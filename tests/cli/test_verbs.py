@@ -34,6 +34,21 @@ def test_plan_shows_what_would_run_and_reads_nothing(serve, run, table, tmp_path
     assert not (tmp_path / "out").exists()
 
 
+def test_plan_shows_the_price_of_the_estimated_bytes(serve, run, table, tmp_path):
+    server = serve({TABLE: table})
+    arguments = ["plan", f"bq:{TABLE}", "--bigquery-storage-endpoint", server.endpoint]
+    plan = json.loads(run(*arguments, "--json", "--price-per-tib", 2.5)[0])
+    assert plan["estimated_bytes"] > 0 and plan["estimated_price"] == pytest.approx(plan["estimated_bytes"] / 2**40 * 2.5)
+    assert "less than 0.01 at 2.5 per TiB" in run(*arguments, "--price-per-tib", 2.5)[0]
+    assert f" {plan['estimated_bytes'] / 2**40 * 1e8:.2f} at " in run(*arguments, "--price-per-tib", "1e8")[0]
+    assert json.loads(run(*arguments, "--json")[0])["estimated_price"] is None
+    assert "give your price of a TiB read, --price-per-tib N" in run(*arguments)[0]
+    assert "price_per_tib is -1" in run(*arguments, "--price-per-tib", -1, code=2)[1]
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    assert "--price-per-tib does nothing here" in run("plan", tmp_path / "x.csv", "--price-per-tib", 1, code=2)[1]
+    assert "estimated price" not in run("plan", tmp_path / "x.csv")[0]
+
+
 def test_plan_fails_where_copy_would(serve, run, table, tmp_path):
     server = serve({TABLE: table})
     (tmp_path / "one.parquet").touch()

@@ -252,6 +252,7 @@ constexpr Condition kConditions[] = {
      "it is the wait before a restart, and there is none: give --restart-attempts as well"},
     {"work_sharing", [](const Setting& setting) { return !IsFiles(setting.source); },
      "readers share the streams of BigQuery, and the source is of files"},
+    {"price_per_tib", [](const Setting& setting) { return !IsFiles(setting.source); }, "reading files costs nothing"},
     {"work_sharing", [](const Setting& setting) { return !setting.IsOn("ordered"); }, "--ordered has one reader, which shares with nobody"},
 };
 
@@ -299,7 +300,8 @@ arrow::Status CheckOptions(OptionVerb verb, const std::optional<Address>& source
     }
   }
   // Of a resume it is known only beside what the checkpoint says.
-  if (verb == kCopy && source) ARROW_RETURN_NOT_OK(CheckConditions(values, {*source, values, values.contains("checkpoint")}));
+  if ((verb == kCopy || verb == kPlan) && source)
+    ARROW_RETURN_NOT_OK(CheckConditions(values, {*source, values, values.contains("checkpoint")}));
   return RefuseSecrets(values);
 }
 

@@ -360,6 +360,12 @@ TEST(Make, OptionsThatActBesideOthersOnlyAreRefusedWithoutThem) {
   }
 }
 
+TEST(Make, APriceIsOfBigQueryOnly) {
+  EXPECT_TRUE(CheckOptions(kPlan, kTable, std::nullopt, {{"price_per_tib", "1.1"}}).ok());
+  auto files = CheckOptions(kPlan, kFiles, std::nullopt, {{"price_per_tib", "1.1"}});
+  EXPECT_THAT(files.message(), HasSubstr("--price-per-tib does nothing here: reading files costs nothing"));
+}
+
 TEST(Make, AResumeIsRefusedForWhatIsGivenNotForWhatIsPersisted) {
   // The configuration of a copy with a checkpoint; an earlier release may have taken more.
   Configuration files{kFiles, kDirectory, {{"work_sharing", "true"}, {"restart_delay", "5s"}, {"checkpoint_interval", "5s"}}};

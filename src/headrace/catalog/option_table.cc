@@ -160,6 +160,7 @@ constexpr Option kOptions[] = {
     {"arrow", kFlag, "false", "print the Arrow schema", kSchemaOutput, kSchema, "true", "Output", true},
     {"json", kFlag, "false", "one JSON document on stdout; progress as JSON lines on stderr", kOutput, kAll, "true", "Output", true},
     {"metrics_port", kInteger, "none", "Prometheus metrics on this loopback port; 0 is any free one", kOutput, kRuns, "9464", "Output"},
+    {"price_per_tib", kNumber, "none", "what a TiB read costs you; plan then shows the price", kOutput, kPlan, "1.1", "Output"},
     {"quiet", kFlag, "false", "no progress and no report, only errors and warnings", kOutput, kRuns, "true", "Output", true},
     // How the program is called.
     File({"config", kText, "none", "TOML or JSON file with options; the command line wins over it", kCommandLine, kEverywhere,

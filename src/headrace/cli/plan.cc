@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/catalog/make.h"
+#include "headrace/catalog/option_value.h"
 #include "headrace/cli/exit_code.h"
 #include "headrace/cli/job_run.h"
 #include "headrace/cli/planned_source.h"
@@ -23,15 +24,27 @@ constexpr std::string_view kBilling =
     "billed by the service per byte of the columns read, before compression; a row restriction can lower it, a failed read counts what was "
     "sent";
 
+constexpr double kTib = 1099511627776.0;
+
 struct Parts {
   Request request;
   std::shared_ptr<const Source> source;
-  std::shared_ptr<const Sink> sink;  // null without a destination
+  std::shared_ptr<const Sink> sink;     // null without a destination
+  std::optional<double> price_per_tib;  // in whatever currency
 };
+
+arrow::Result<std::optional<double>> PricePerTib(const catalog::OptionValues& values) {
+  const auto given = values.find("price_per_tib");
+  if (given == values.end()) return std::nullopt;
+  ARROW_ASSIGN_OR_RAISE(const double price, catalog::ParseNumber("price_per_tib", given->second));
+  if (price < 0) return InvalidOption("price_per_tib", fmt::format("price_per_tib is {}; give 0 or more", given->second));
+  return price;
+}
 
 arrow::Result<Parts> Prepare(const Arguments& arguments) {
   Parts parts;
   ARROW_ASSIGN_OR_RAISE(parts.request, ReadRequest(arguments));
+  ARROW_ASSIGN_OR_RAISE(parts.price_per_tib, PricePerTib(parts.request.values));
   ARROW_ASSIGN_OR_RAISE(parts.source, catalog::MakeSource(parts.request.source, parts.request.values));
   if (parts.request.destination) {
     ARROW_ASSIGN_OR_RAISE(parts.sink, catalog::MakeSink(*parts.request.destination, parts.request.values));
@@ -51,6 +64,20 @@ std::vector<std::pair<std::string, std::string>> Sent(const catalog::OptionValue
 
 bool ReadsBigQuery(const Parts& parts) { return parts.request.source.kind == catalog::AddressKind::kBigQuery; }
 
+/// Of all the bytes that the service estimates, without any part that may be free; nothing where price or bytes are not known.
+std::optional<double> Price(const Parts& parts, const PlannedSource& planned) {
+  if (!parts.price_per_tib || planned.estimated_bytes < 0) return std::nullopt;
+  return planned.estimated_bytes / kTib * *parts.price_per_tib;
+}
+
+std::string PriceText(const Parts& parts, const PlannedSource& planned) {
+  if (!parts.price_per_tib) return "not known here: give your price of a TiB read, --price-per-tib N";
+  const auto price = Price(parts, planned);
+  if (!price) return "unknown, as the bytes are";
+  const std::string amount = *price > 0 && *price < 0.01 ? "less than 0.01" : fmt::format("{:.2f}", *price);
+  return fmt::format("{} at {} per TiB, if no part of it is free", amount, *parts.price_per_tib);
+}
+
 std::string DestinationText(const Parts& parts) {
   const auto& destination = parts.request.destination;
   return destination ? catalog::Absolute(*destination, catalog::AddressRole::kDestination).text : "not given";
@@ -65,7 +92,10 @@ std::string PlanText(const Parts& parts, const PlannedSource& planned, const std
       {"estimated rows", planned.estimated_rows < 0 ? "unknown" : WithCommas(planned.estimated_rows)},
       {"estimated bytes", planned.estimated_bytes < 0 ? "unknown" : HumanBytes(planned.estimated_bytes)},
   };
-  if (ReadsBigQuery(parts)) rows.emplace_back("cost", std::string(kBilling));
+  if (ReadsBigQuery(parts)) {
+    rows.emplace_back("estimated price", PriceText(parts, planned));
+    rows.emplace_back("cost", std::string(kBilling));
+  }
   for (const auto& [name, value] : planned.facts) rows.emplace_back(name, value);
   for (auto& [name, value] : Sent(values)) rows.emplace_back(catalog::CommandLineName(name), value);
   std::string_view done = ReadsBigQuery(parts) ? "A read session was opened, which is free; no row was read." : "Nothing was written.";
@@ -78,7 +108,11 @@ std::string PlanJson(const Parts& parts, const PlannedSource& planned, const Tab
   json[ReadsBigQuery(parts) ? "streams" : "splits"] = planned.streams;
   json["estimated_rows"] = planned.estimated_rows < 0 ? Json() : Json(planned.estimated_rows);
   json["estimated_bytes"] = planned.estimated_bytes < 0 ? Json() : Json(static_cast<int64_t>(planned.estimated_bytes));
-  if (ReadsBigQuery(parts)) json["cost"] = kBilling;
+  if (ReadsBigQuery(parts)) {
+    const auto price = Price(parts, planned);
+    json["estimated_price"] = price ? Json(*price) : Json();
+    json["cost"] = kBilling;
+  }
   json["options"] = Json::object();
   for (auto& [name, value] : Sent(values)) json["options"][name] = value;
   json["facts"] = planned.facts;
