@@ -30,7 +30,7 @@ arrow::Result<std::shared_ptr<arrow::Table>> ReadTable(FileSystem* files, const 
   ARROW_ASSIGN_OR_RAISE(auto source, SourceOf(files, path, options));
   ReadOptions read{.ordered = true};
   read.context.files = files;
-  ARROW_ASSIGN_OR_RAISE(auto reader, Read(std::move(source), std::move(read)));
+  ARROW_ASSIGN_OR_RAISE(auto reader, Read(std::move(source), read));
   return reader->ToTable();
 }
 
