@@ -282,8 +282,8 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : WithoutDots(absolute.string());
 }
 
-arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace,
-                                  void (*after_temp)(), const std::string& temp_name) {
+arrow::Status WriteFileAtomically(FileSystem* files, const std::string& path, std::string_view content, bool replace, void (*after_temp)(),
+                                  const std::string& temp_name) {
   std::string directory = DirectoryOf(path);
   std::string temp = JoinPath(directory, temp_name.empty() ? "." + BaseNameOf(path) + ".tmp" : temp_name);
   ARROW_RETURN_NOT_OK(files->Remove(temp));

@@ -154,8 +154,8 @@ constexpr Option kOptions[] = {
                                 kServeVerb, "children", "Serving", true}),
     {"seed", kInteger, "0", "chooses the rows of sample_percentage", kServe, kServeVerb, "7", "Serving", true},
     File({"faults", kText, "none", "file with fault rules, see docs/local-service.md", kServe, kServeVerb, "faults.json", "Serving", true}),
-    File({"ready_file", kText, "none", "file with the addresses as JSON, there while the service answers", kServe, kServeVerb,
-          "ready.json", "Serving", true}),
+    File({"ready_file", kText, "none", "file with the addresses as JSON, there while the service answers", kServe, kServeVerb, "ready.json",
+          "Serving", true}),
     // What the program prints.
     {"arrow", kFlag, "false", "print the Arrow schema", kSchemaOutput, kSchema, "true", "Output", true},
     {"json", kFlag, "false", "one JSON document on stdout; progress as JSON lines on stderr", kOutput, kAll, "true", "Output", true},

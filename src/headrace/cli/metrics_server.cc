@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr size_t kThreads = 2;  // one scraper, and a person who looks
 constexpr time_t kTimeoutSeconds = 5;
-constexpr time_t kIdleSeconds = 2;  // between a connection and its request
+constexpr time_t kIdleSeconds = 2;            // between a connection and its request
 constexpr size_t kMostPostedBytes = 1 << 10;  // nothing is taken
 
 }  // namespace
