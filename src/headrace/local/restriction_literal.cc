@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 #include <arrow/type.h>
@@ -129,9 +128,12 @@ arrow::Result<int64_t> ParseInteger(std::string_view text) {
 }
 
 arrow::Result<double> ParseDouble(std::string_view text) {
+  // A number of SQL has no sign of its own; a text that is cast may have one, and be "inf", "infinity" or "nan" in any case.
+  std::string_view number = text;
+  if (number.starts_with('+') && !number.substr(1).starts_with('-')) number.remove_prefix(1);
   double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return BadValue("floating point", text);
+  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc() || end != number.data() + number.size() || number.ends_with(')')) return BadValue("floating point", text);
   return value;
 }
 

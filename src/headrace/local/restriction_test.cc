@@ -295,6 +295,10 @@ TEST(RestrictionTest, Values) {
       {"CAST(b AS INT64) = 1", "TFTN"},
       {"CAST(b AS STRING) = 'true'", "TFTN"},
       {"CAST('7' AS INT64) = 7", "TTTT"},
+      {"f < CAST('+Infinity' AS FLOAT64)", "TTFN"},
+      {"f > CAST('-inf' AS FLOAT64)", "TTFN"},
+      {"f = CAST('NaN' AS FLOAT64)", "FFFN"},
+      {"f = CAST('+1.5' AS FLOAT64)", "TFFN"},
       {"CAST('1.5' AS NUMERIC) = n", "TFFN"},
       {"CAST(ts AS DATE) = '1970-01-01'", "TFTN"},
       {"CAST(d AS TIMESTAMP) = ts", "TFFN"},
@@ -400,6 +404,9 @@ TEST(RestrictionTest, ErrorsNameThePosition) {
       {"CAST(i AS NOPE) = 1", "Type not found: NOPE at [1:1]"},
       {"CAST('x' AS INT64) = 1", "Invalid integer literal \"x\""},
       {"CAST('x' AS BOOL)", "Bad bool value: x"},
+      {"f = CAST('nan(1)' AS FLOAT64)", "Invalid floating point literal"},
+      {"f = CAST('+-1' AS FLOAT64)", "Invalid floating point literal"},
+      {"f = CAST('' AS FLOAT64)", "Invalid floating point literal"},
       {"CAST(i AS)", "Expected a type but got \")\" at [1:10]"},
       {"CAST(i, 1)", "Expected keyword AS but got \",\" at [1:7]"},
       {"ABS(i", "Expected \",\" or \")\" but got end of input at [1:6]"},
@@ -477,7 +484,7 @@ TEST(RestrictionTest, SizeAndDepthAreBounded) {
   EXPECT_THAT(Evaluate(calls.append("i")), HasSubstr("nested too deeply"));
   // What has several uses of one operand is evaluated once: else this would take 2^60 steps.
   std::string nested = "i = 1";
-  for (int i = 0; i < 60; ++i) nested = "(" + nested + ") BETWEEN FALSE AND TRUE";
+  for (int i = 0; i < 60; ++i) nested.insert(0, "(").append(") BETWEEN FALSE AND TRUE");
   EXPECT_EQ(Evaluate(nested), "TTTN");
 }
 
