@@ -79,7 +79,7 @@ struct HttpServer::Impl {
 HttpServer::HttpServer() = default;
 HttpServer::~HttpServer() { Stop(); }
 
-arrow::Result<std::string> HttpServer::Start(int port, HttpHandlers handlers) {
+arrow::Result<std::string> HttpServer::Start(int port, const HttpHandlers& handlers) {
   impl_ = std::make_unique<Impl>();
   httplib::Server& server = *impl_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };

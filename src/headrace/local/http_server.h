@@ -23,7 +23,7 @@ class HttpServer {
   HttpServer();
   ~HttpServer();  // as Stop
   /// Port 0 = any. Answers "127.0.0.1:PORT".
-  arrow::Result<std::string> Start(int port, HttpHandlers handlers);
+  arrow::Result<std::string> Start(int port, const HttpHandlers& handlers);
   void Stop();
 
  private:

@@ -99,7 +99,10 @@ arrow::Status MemoryFiles::SyncDirectory(const std::string& path) {
 arrow::Result<std::vector<FileEntry>> MemoryFiles::List(const std::string& path) {
   std::lock_guard<std::mutex> guard(mutex_);
   std::vector<FileEntry> entries;
-  if (empty_lists_ > 0 && empty_lists_-- > 0) return entries;
+  if (empty_lists_ > 0) {
+    --empty_lists_;
+    return entries;
+  }
   for (const auto& [name, file] : files_) {
     if (DirectoryOf(name) == path) entries.push_back({BaseNameOf(name), static_cast<int64_t>(file->content.size()), false});
   }
@@ -171,7 +174,7 @@ void MemoryFiles::Damage(const std::string& path, size_t offset) {
   files_.at(path)->content.at(offset) ^= 1;
 }
 
-void MemoryFiles::Put(const std::string& path, std::string content) {
+void MemoryFiles::Put(const std::string& path, const std::string& content) {
   std::lock_guard<std::mutex> guard(mutex_);
   files_[path] = std::make_shared<File>(File{content, content});
 }

@@ -36,7 +36,7 @@ class MemoryFiles final : public FileSystem {
 
   std::vector<std::string> Names(const std::string& directory);
   void Damage(const std::string& path, size_t offset);
-  void Put(const std::string& path, std::string content);
+  void Put(const std::string& path, const std::string& content);
 
  private:
   friend class MemoryFile;
