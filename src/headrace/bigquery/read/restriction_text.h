@@ -1,7 +1,8 @@
 // Names and values as the SQL of a row restriction (SourceOptions::row_restriction): quoted and escaped, so that a value stays a value
 // whatever is in it.
 //
-//   options.row_restriction = *SqlColumn("place.city") + " = " + *SqlString(city) + " AND " + *SqlColumn("year") + " > " + SqlInt64(1990);
+//   ARROW_ASSIGN_OR_RAISE(const std::string wanted, SqlString(city));  // an error when it is not UTF-8
+//   options.row_restriction = "`place`.`city` = " + wanted + " AND year > " + SqlInt64(1990);
 //
 // Literals are GoogleSQL's. Free functions, any thread. Errors are INVALID_ARGUMENT (reason INVALID_OPTION) and name row_restriction.
 #pragma once
